@@ -53,7 +53,7 @@ TEST_CASE("files are read whole and written in place") {
   CHECK_FALSE(fs.exists("cpu/none"));
 }
 
-TEST_CASE("a file over the bound is refused") {
+TEST_CASE("a file over the size limit is refused") {
   TempDir dir;
   CgroupFs fs = open(dir);
   dir.write("big", std::string(CgroupFs::kMaxFileBytes, 'x'));
@@ -96,7 +96,7 @@ TEST_CASE("no path leads out of the tree") {
   CHECK(outside.read("secret") == "s");
 }
 
-TEST_CASE("a directory that is replaced is still the one that was opened") {
+TEST_CASE("an open descriptor keeps its directory after a replacement") {
   TempDir dir;
   CgroupFs fs = open(dir);
   REQUIRE(fs.make_dir("job"));
@@ -127,7 +127,7 @@ TEST_CASE("a mark belongs to its directory") {
   CHECK(fs.read_mark("../x", "a").error().code == Code::kInvalidArgument);
 }
 
-TEST_CASE("a lock is one holder's, and let go with it") {
+TEST_CASE("a lock has one holder and is released with its object") {
   TempDir dir;
   CgroupFs fs = open(dir);
   REQUIRE(fs.make_dir("scope"));

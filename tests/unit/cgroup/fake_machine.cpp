@@ -133,7 +133,7 @@ CpuSet FakeMachine::cpus_of(const std::string& cpuset_group) const {
   return *CpuSet::parse(tree_.read("cpuset" + cpuset_group + "/cpuset.cpus"));
 }
 
-// path: a group with its mount. The kernel's rules on who may go where.
+// path: a group with its mount. Follows the kernel's rules for moves.
 Status FakeMachine::move(pid_t tid, const std::string& path) {
   auto thread = find(tid);
   if (!thread) return thread.error();

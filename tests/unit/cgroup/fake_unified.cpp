@@ -155,7 +155,7 @@ std::string FakeUnified::type_of(const std::string& group) const {
   return text;
 }
 
-// A threaded group's domain is its first ancestor that is not.
+// A threaded group's domain is its nearest ancestor that is not threaded.
 std::string FakeUnified::domain_of(const std::string& group) const {
   std::string at = group;
   while (type_of(at) == "threaded") at = parent_of(at);

@@ -1,10 +1,11 @@
 // A machine in temporary directories with a unified hierarchy that behaves as
-// the kernel's does where Penstock depends on it: controllers reach who they
-// are enabled for, a group with processes enables none for its children unless
-// they are threaded, a thread moves within its domain only, a group with
-// threads or children cannot be removed, effective CPUs are cut by those above,
-// a cpuset that threads are in is not made empty.
-// /proc of its threads, and their affinity. Any operation can be made to fail.
+// the kernel's does where Penstock depends on it: controllers reach the
+// children that they are enabled for, a group with processes enables none for
+// its children unless they are threaded, a thread moves within its domain only,
+// a group with threads or children cannot be removed, effective CPUs are
+// limited by those of the parent, a cpuset with threads cannot be emptied. It
+// has /proc of its threads, and their affinity. Any operation can be made to
+// fail.
 #pragma once
 
 #include <functional>
@@ -32,7 +33,7 @@ class FakeUnified {
   // at `user`; what exists is left. Returns the task's path.
   std::string make_task(const std::string& job, const std::string& step,
                         int task, const std::string& cpus);
-  // Where tasks that are made later are: one name a level.
+  // Sets the scope of tasks that are made later: one name a level.
   void set_scope(std::vector<std::string> names) { scope_ = std::move(names); }
   // A thread (a process where tid == pid) in a group.
   void start(pid_t tid, pid_t pid, const std::string& group,
@@ -40,10 +41,10 @@ class FakeUnified {
   void end(pid_t tid);
   void set_state(pid_t tid, char state);  // of /proc/TID/stat
   void set_schedstat(pid_t tid, uint64_t run_ns, uint64_t wait_ns);
-  // It frees its memory: the kernel counts it, and does not move it.
+  // An exiting process frees its memory: the kernel counts but never moves it.
   void set_exiting(pid_t tid) { threads_.at(tid).is_exiting = true; }
 
-  // What cgroup.events says; a new group has processes.
+  // Sets cgroup.events; a new group is populated.
   void set_populated(const std::string& group, bool is) {
     tree_.write(group.substr(1) + "/cgroup.events",
                 is ? "populated 1\n" : "populated 0\n");
@@ -66,8 +67,7 @@ class FakeUnified {
             int error_number);
   void heal() { failures_.clear(); }
 
-  // As kernels before 6.2: a thread that is moved has all CPUs of its new
-  // group.
+  // As kernels before 6.2: a moved thread gets all CPUs of its new group.
   void forget_masks() { forgets_masks_ = true; }
 
   // Called before each write with the file's path: for races.

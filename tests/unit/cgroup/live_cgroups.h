@@ -1,5 +1,5 @@
-// Real control groups for a test: a name of the test's own, and a child
-// process with threads to move.
+// Real control groups with a unique name for a test, and a child process with
+// threads to move.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ class LiveCgroups {
   const ThreadSched& sched() const { return sched_; }
   const V1Mounts& mounts() const { return mounts_; }
   const std::string& name() const { return name_; }
-  // True while a group of ours stands in any hierarchy.
+  // True while any hierarchy has a group of this test.
   bool anything_left() const;
 
  private:

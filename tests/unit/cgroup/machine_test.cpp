@@ -7,7 +7,7 @@ using namespace penstock;
 
 namespace {
 
-// Below a directory of the test's own no v1 controller is mounted.
+// No v1 controller is mounted below the test's directory.
 Result<std::unique_ptr<Backend>> open_at(const TempDir& dir) {
   static std::optional<CgroupFs> fs;
   static std::optional<ProcReader> proc;
@@ -19,7 +19,7 @@ Result<std::unique_ptr<Backend>> open_at(const TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("the unified hierarchy is taken where v1 is not mounted") {
+TEST_CASE("the unified hierarchy is used if v1 is not mounted") {
   TempDir dir;
   dir.write("cgroup.controllers", "cpuset cpu io memory pids\n");
   CHECK(open_at(dir));

@@ -7,7 +7,7 @@
 
 using namespace penstock;
 
-TEST_CASE("controllers mounted apart") {
+TEST_CASE("controllers in separate hierarchies are found") {
   auto mounts = v1_mounts_from_table(read_fixture("cgroup/v1/separate/mounts"),
                                      "/sys/fs/cgroup");
   REQUIRE(mounts);
@@ -17,7 +17,7 @@ TEST_CASE("controllers mounted apart") {
   CHECK_FALSE(mounts->cpu_with_cpuacct());
 }
 
-TEST_CASE("cpu and cpuacct in one hierarchy") {
+TEST_CASE("cpu and cpuacct in one hierarchy are recognized") {
   auto mounts = v1_mounts_from_table(
       read_fixture("cgroup/v1/systemd-legacy/mounts"), "/sys/fs/cgroup/");
   REQUIRE(mounts);
@@ -27,7 +27,7 @@ TEST_CASE("cpu and cpuacct in one hierarchy") {
   CHECK(mounts->cpu_with_cpuacct());
 }
 
-TEST_CASE("only groups below the root count") {
+TEST_CASE("only mounts below the root count") {
   std::string table = read_fixture("cgroup/v1/separate/mounts");
   auto elsewhere = v1_mounts_from_table(table, "/sys/fs/cgroup/unified");
   CHECK(elsewhere.error().code == Code::kUnavailable);
@@ -38,7 +38,7 @@ TEST_CASE("only groups below the root count") {
       "cgroup2 /sys/fs/cgroup cgroup2 rw,cpu,cpuset 0 0\n", "/sys/fs/cgroup"));
 }
 
-TEST_CASE("a mount table's escapes and empty sources") {
+TEST_CASE("escapes and empty sources of a mount table are parsed") {
   auto entries = parse_mounts(read_fixture("cgroup/v1/systemd-legacy/mounts"));
   REQUIRE(entries);
   const MountEntry& spaced = (*entries)[entries->size() - 2];
@@ -53,7 +53,7 @@ TEST_CASE("a malformed mount table names its line") {
   auto bad = parse_mounts("proc /proc proc rw 0 0\n\nproc /proc\n");
   CHECK(bad.error().code == Code::kInvalidArgument);
   CHECK(bad.error().message.find("line 3") != std::string::npos);
-  CHECK(parse_mounts("a\\04 /\\400\\ b c 0 0").ok());  // no whole escape
+  CHECK(parse_mounts("a\\04 /\\400\\ b c 0 0").ok());  // incomplete escapes
 }
 
 TEST_CASE("libcgroup and the mount table agree on this machine") {

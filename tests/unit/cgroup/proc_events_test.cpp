@@ -84,7 +84,7 @@ TEST_CASE("a fork is decoded") {
   CHECK(events[0].time_ns == 77);
 }
 
-TEST_CASE("exec, exit and a name without an end are decoded") {
+TEST_CASE("exec, exit and an unterminated name are decoded") {
   std::vector<ProcEvent> events;
   proc_event event{};
   set_kind(event, ProcEventKinds::kExec);
@@ -98,7 +98,7 @@ TEST_CASE("exec, exit and a name without an end are decoded") {
   std::memset(event.event_data.comm.comm, 'n', 16);
   REQUIRE(decode_proc_events(datagram(event), events));
   set_kind(event, ProcEventKinds::kSid);
-  REQUIRE(decode_proc_events(datagram(event), events));  // passed over
+  REQUIRE(decode_proc_events(datagram(event), events));  // ignored
   REQUIRE(events.size() == 3);
   CHECK(events[0].kind == Kind::kExec);
   CHECK(events[0].tid == 31);
@@ -108,7 +108,8 @@ TEST_CASE("exec, exit and a name without an end are decoded") {
   CHECK(events[2].comm == std::string(16, 'n'));
 }
 
-TEST_CASE("several messages in one datagram, one of an older kernel") {
+TEST_CASE(
+    "several messages of a datagram are decoded, also an older kernel's") {
   Bytes bytes = datagram(fork_event(), 32);  // no room for other kinds
   Bytes second = datagram(fork_event());
   bytes.insert(bytes.end(), second.begin(), second.end());
@@ -118,7 +119,7 @@ TEST_CASE("several messages in one datagram, one of an older kernel") {
   CHECK(events[0].tid == 21);
 }
 
-TEST_CASE("cut and foreign messages are refused") {
+TEST_CASE("truncated and foreign messages are refused") {
   const Bytes good = datagram(fork_event());
   std::vector<ProcEvent> events;
   for (size_t size = 1; size < good.size() - 3; ++size) {

@@ -13,7 +13,7 @@ std::string captured(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("cgroups of a Slurm task") {
+TEST_CASE("the cgroups of a Slurm task are parsed") {
   auto paths = parse_proc_cgroup(captured("cgroup"));
   REQUIRE(paths);
   const std::string step = "/slurm_pst0/uid_1001/job_1/step_batch";
@@ -26,7 +26,9 @@ TEST_CASE("cgroups of a Slurm task") {
   CHECK(paths->size() == 10);
 }
 
-TEST_CASE("cgroup lines: joint controllers, colons in paths") {
+TEST_CASE(
+    "joint controllers and colons in paths are parsed, malformed lines "
+    "refused") {
   auto paths = parse_proc_cgroup("4:cpu,cpuacct:/a:b c\n0::/x");
   REQUIRE(paths);
   CHECK((*paths)["cpu"] == "/a:b c");
@@ -40,7 +42,7 @@ TEST_CASE("cgroup lines: joint controllers, colons in paths") {
   }
 }
 
-TEST_CASE("stat of a process with parentheses in its name") {
+TEST_CASE("stat of a process with parentheses in its name is parsed") {
   auto stat = parse_stat(captured("stat"));
   REQUIRE(stat);
   CHECK(stat->pid == 24317);
@@ -55,7 +57,7 @@ TEST_CASE("stat of a process with parentheses in its name") {
   CHECK_FALSE(stat->dead());
 }
 
-TEST_CASE("stat that is cut off or not the kernel's") {
+TEST_CASE("truncated or malformed stat is refused") {
   std::string good = captured("stat");
   for (size_t fields = 0; fields < 39; ++fields) {
     size_t end = good.find(") S");  // after the name, `fields` words are left
@@ -69,7 +71,7 @@ TEST_CASE("stat that is cut off or not the kernel's") {
   }
 }
 
-TEST_CASE("schedstat") {
+TEST_CASE("schedstat is parsed, and malformed text is refused") {
   auto stat = parse_schedstat(captured("schedstat"));
   REQUIRE(stat);
   CHECK(stat->run_ns == 233166651);
@@ -79,7 +81,7 @@ TEST_CASE("schedstat") {
   CHECK_FALSE(parse_schedstat("99999999999999999999 1 1\n").ok());
 }
 
-TEST_CASE("status") {
+TEST_CASE("status of a captured process is parsed") {
   auto status = parse_status(captured("status"));
   REQUIRE(status);
   CHECK(status->tgid == 24317);
@@ -91,7 +93,7 @@ TEST_CASE("status") {
   CHECK(status->cpus_allowed == CpuSet{{0}});
 }
 
-TEST_CASE("status: namespaces, and a name that plays a field") {
+TEST_CASE("status with namespaces and with a name like a field is parsed") {
   auto status = parse_status(
       "Name:\tUid: 0\nTgid:\t7\nUid:\t5\t6\t5\t5\nGid:\t8\t9\t8\t8\n"
       "NSpid:\t700\t40\t7\nCpus_allowed_list:\t0-1,4\n");
@@ -108,7 +110,7 @@ TEST_CASE("status: namespaces, and a name that plays a field") {
                    "Cpus_allowed_list:\t0\n"));
 }
 
-TEST_CASE("io") {
+TEST_CASE("io is parsed, and malformed text is refused") {
   auto io = parse_io(captured("io"));
   REQUIRE(io);
   CHECK(io->rchar_bytes == 338077);
@@ -117,7 +119,7 @@ TEST_CASE("io") {
   CHECK_FALSE(parse_io("rchar: 1\nread_bytes: -1\n").ok());
 }
 
-TEST_CASE("lists of processes") {
+TEST_CASE("lists of process ids are parsed, and malformed ones are refused") {
   CHECK(*parse_pid_list("12\n7\n") == std::vector<pid_t>{12, 7});
   CHECK(*parse_pid_list("24318 ") == std::vector<pid_t>{24318});
   CHECK(parse_pid_list("\n")->empty());

@@ -50,7 +50,7 @@ TEST_CASE("a captured Slurm task is read") {
   CHECK_FALSE(proc.autogroup_enabled());  // not captured
 }
 
-TEST_CASE("an identity is a number and a start time") {
+TEST_CASE("a process is identified by its pid and start time") {
   ProcReader proc = captured();
   CHECK(proc.verify({24317, 241077}));
   CHECK(proc.verify({24317, 0}));
@@ -61,7 +61,7 @@ TEST_CASE("an identity is a number and a start time") {
   CHECK(proc.cmdline(99).error().code == Code::kNotFound);
 }
 
-TEST_CASE("a process is in a pid namespace") {
+TEST_CASE("the pid namespace of a process is read") {
   auto proc = ProcReader::open();
   REQUIRE(proc);
   CHECK(*proc->pid_namespace(getpid()) == *proc->pid_namespace(getppid()));
@@ -81,7 +81,7 @@ TEST_CASE("a short read is an error that names the process") {
   CHECK_FALSE(proc.open_schedstat(7)->read().ok());
 }
 
-TEST_CASE("a family is bounded, and cycles end") {
+TEST_CASE("a list of descendants is bounded and ends in spite of cycles") {
   TempDir dir;
   dir.write("1/task/1/children", "2 3 4 ");
   dir.write("2/task/2/children", "5 1 ");
@@ -103,7 +103,7 @@ TEST_CASE("a kernel without children files is reported") {
   CHECK(none.error().code == Code::kUnavailable);
 }
 
-TEST_CASE("the test's own threads and children") {
+TEST_CASE("a living child is read, and an ended one is not found") {
   ProcReader proc = *ProcReader::open();
   int go[2];
   REQUIRE(pipe(go) == 0);

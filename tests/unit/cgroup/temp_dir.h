@@ -1,4 +1,4 @@
-// A directory of a test's own, removed with all that is in it.
+// A temporary directory, removed with its contents.
 #pragma once
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ namespace penstock {
 class TempDir {
  public:
   TempDir() {
-    // A file that is written anew costs some ms on a disk.
+    // Rewriting a file costs some ms on a disk.
     std::filesystem::path parent = access("/dev/shm", W_OK) == 0
                                        ? "/dev/shm"
                                        : std::filesystem::temp_directory_path();

@@ -55,7 +55,7 @@ TEST_CASE("policy of a process is set and restored") {
   }
 }
 
-TEST_CASE("a thread that is gone is not found") {
+TEST_CASE("an ended thread is not found") {
   ThreadSched sched;
   Child child;
   pid_t pid = child.pid;

@@ -21,7 +21,7 @@ V1Backend backend_of(const FakeMachine& machine,
                                       std::move(settings)));
 }
 
-// A task of Slurm's on CPU 0 with a loader thread.
+// A Slurm task on CPU 0 with a loader thread.
 void start_task(FakeMachine& machine) {
   for (const char* group :
        {"/slurm_n1", "/slurm_n1/uid_5", "/slurm_n1/uid_5/job_7"}) {
@@ -55,7 +55,7 @@ struct Away {
   }
 };
 
-// Nothing of Slurm's may be written, but for a thread's number.
+// Of Slurm's files only `tasks` may be written.
 void check_slurm_untouched(const FakeMachine& machine) {
   for (const std::string& write : machine.writes()) {
     CAPTURE(write);
@@ -66,7 +66,7 @@ void check_slurm_untouched(const FakeMachine& machine) {
 
 }  // namespace
 
-TEST_CASE("a home is where the thread is, with its identity") {
+TEST_CASE("a home has the thread's identity, groups and affinity") {
   Away test;
   CHECK(test.home.task == TaskId{kLoader, 2000});
   CHECK(test.home.cpuset_path == kStep);
@@ -77,7 +77,8 @@ TEST_CASE("a home is where the thread is, with its identity") {
   CHECK(test.backend.home_of({kLoader, 1}).error().code == Code::kNotFound);
 }
 
-TEST_CASE("a thread goes away and comes home as it was") {
+TEST_CASE(
+    "a thread goes away and comes home to its former groups and affinity") {
   Away test;
   REQUIRE(test.backend.send_away(kJob, test.home));
   CHECK(test.machine.group_of(kLoader, "cpuset") == "/penstock/job_7");
@@ -93,7 +94,7 @@ TEST_CASE("a thread goes away and comes home as it was") {
   check_slurm_untouched(test.machine);
 }
 
-TEST_CASE("our groups are set up before a thread enters") {
+TEST_CASE("Penstock's groups are set up before a thread enters") {
   Away test;
   const TempDir& tree = test.machine.tree();
   CHECK(tree.read("cpu/penstock/cpu.idle") == "1");
@@ -105,7 +106,7 @@ TEST_CASE("our groups are set up before a thread enters") {
   CHECK(tree.read("cpuset/penstock/job_7/cpuset.cpus") == "2-3");
 }
 
-TEST_CASE("without yielding the groups have plain shares") {
+TEST_CASE("without yielding the groups have default shares") {
   Away test(false, {"penstock", false});
   CHECK(test.machine.tree().read("cpu/penstock/cpu.idle") == "0");
   CHECK(test.machine.tree().read("cpu/penstock/cpu.shares") == "1024\n");
@@ -135,7 +136,7 @@ TEST_CASE("without away CPUs no thread goes away") {
   CHECK(machine.group_of(kLoader, "cpu") == "/");
 }
 
-TEST_CASE("a thread that fails to go stays home, unmodified") {
+TEST_CASE("a thread that cannot go away stays home unchanged") {
   struct Case {
     const char* operation;
     const char* where;
@@ -157,7 +158,7 @@ TEST_CASE("a thread that fails to go stays home, unmodified") {
   }
 }
 
-TEST_CASE("no step on the way home is left out for another's failure") {
+TEST_CASE("the way home continues after a failed step") {
   Away test;
   REQUIRE(test.backend.send_away(kJob, test.home));
   test.machine.fail("write", "cpuset" + kStep, EIO);
@@ -179,8 +180,8 @@ TEST_CASE("a failure that cannot be undone is reported as such") {
 
 TEST_CASE("a thread that died, or whose tid was reused, is not found") {
   Away test;
-  SECTION("died before it went") { test.machine.end(kLoader); }
-  SECTION("number given anew") {
+  SECTION("died before it went away") { test.machine.end(kLoader); }
+  SECTION("tid reused") {
     test.machine.end(kLoader);
     test.machine.start(kLoader, kLoader, 1, 3000);
   }
@@ -196,7 +197,7 @@ TEST_CASE("a thread that died, or whose tid was reused, is not found") {
   }
 }
 
-TEST_CASE("a thread that dies between two steps is not found") {
+TEST_CASE("a thread that dies between two steps of a move is not found") {
   Away test;
   test.machine.fail("write", "cpuset/penstock/job_7/tasks", ESRCH);
   CHECK(test.backend.send_away(kJob, test.home).error().code ==
@@ -225,7 +226,8 @@ TEST_CASE("a home whose CPUs changed gives all of its CPUs") {
   CHECK(test.machine.threads()[kLoader].affinity == CpuSet{{1}});
 }
 
-TEST_CASE("where cpu and cpuacct are one, accounting keeps the thread") {
+TEST_CASE(
+    "with cpu and cpuacct in one hierarchy a thread keeps its cpu group") {
   Away test(true);
   REQUIRE(test.backend.send_away(kJob, test.home));
   CHECK(test.machine.group_of(kLoader, "cpuset") == "/penstock/job_7");
@@ -234,7 +236,7 @@ TEST_CASE("where cpu and cpuacct are one, accounting keeps the thread") {
   CHECK_FALSE(test.machine.fs().exists("cpu,cpuacct/penstock"));
   REQUIRE(test.backend.bring_home(test.home));
   CHECK(test.at_home());
-  SECTION("and a policy that cannot be set leaves it home") {
+  SECTION("a thread whose policy cannot be set stays home") {
     test.machine.fail("policy", std::to_string(kLoader), EPERM);
     Status sent = test.backend.send_away(kJob, test.home);
     CHECK(sent.error().code == Code::kPermissionDenied);
@@ -271,7 +273,7 @@ TEST_CASE("invalid CPUs and an invalid disk give different errors") {
   CHECK(test.backend.set_away_cpus(8, CpuSet{{1}}).error().saved_errno == EIO);
 }
 
-TEST_CASE("a backend needs its controllers and a plain name") {
+TEST_CASE("a backend needs its controllers and a valid group name") {
   FakeMachine machine;
   for (const char* name : {"", "a/b", "..", "."}) {
     CAPTURE(name);

@@ -37,7 +37,7 @@ TEST_CASE("a process is attached and detached") {
   CHECK(test.backend.detach_io(home).error().code == Code::kNotFound);
 }
 
-TEST_CASE("a limit is set, changed and cleared") {
+TEST_CASE("a limit is set and cleared, and invalid ones are refused") {
   Io test;
   const std::string file = kGroup + "/blkio.throttle.read_bps_device";
   REQUIRE(test.backend.clear_io_limit(kJob, "7:0"));  // no group: no limit
@@ -50,13 +50,13 @@ TEST_CASE("a limit is set, changed and cleared") {
   CHECK_FALSE(test.backend.clear_io_limit(kJob, "x").ok());
 }
 
-TEST_CASE("an unknown device is the caller's error") {
+TEST_CASE("an unknown device is an invalid argument") {
   Io test;
   test.machine.fail("write", "read_bps_device", ENODEV);
   Status set = test.backend.set_io_limit(kJob, "7:99", 1000);
   CHECK(set.error().code == Code::kInvalidArgument);
   CHECK(set.error().message.find("7:99") != std::string::npos);
-  CHECK(test.backend.clear_io_limit(kJob, "7:99"));  // the device has gone
+  CHECK(test.backend.clear_io_limit(kJob, "7:99"));  // the device is gone
   test.machine.heal();
   test.machine.fail("write", "read_bps_device", EIO);
   CHECK(test.backend.set_io_limit(kJob, "7:0", 1000).error().saved_errno ==
@@ -64,7 +64,7 @@ TEST_CASE("an unknown device is the caller's error") {
   CHECK_FALSE(test.backend.clear_io_limit(kJob, "7:0").ok());
 }
 
-TEST_CASE("bytes read and CPU time") {
+TEST_CASE("bytes read and CPU time are reported, missing groups are errors") {
   Io test;
   CHECK(test.backend.io_read_bytes(kJob, "7:0").error().code ==
         Code::kNotFound);

@@ -1,5 +1,5 @@
-// A bound on a job's CPU time: on the machine's own hierarchy, and where it
-// cannot be.
+// Limits of a job's CPU time: on the machine's own hierarchy, and on machines
+// without them.
 #include <chrono>
 #include <thread>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr JobId kJob = 4000000002;
 
-// Cores that a process uses, over some time.
+// Cores that a process uses, averaged over 800 ms.
 double cores_of(const LiveCgroups& live, pid_t pid) {
   const auto run_ns = [&] {
     uint64_t sum = 0;
@@ -32,7 +32,8 @@ double cores_of(const LiveCgroups& live, pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("a process gets no more than its limit, and comes home") {
+TEST_CASE(
+    "a limited process gets at most its limit and is moved back afterwards") {
   if (std::string why = LiveCgroups::missing(); !why.empty()) {
     WARN("SKIPPED: " << why);
     return;
@@ -50,9 +51,9 @@ TEST_CASE("a process gets no more than its limit, and comes home") {
     CHECK((*live.proc().cgroups(tid))["cpu"] == group);
     CHECK(live.backend().home_of({tid, 0})->cpu_path == home.cpu_path);
   }
-  // Others' load may leave it less, never more.
+  // Other load may leave the process less, never more.
   CHECK(cores_of(live, child.pid()) <= 0.33);
-  REQUIRE(live.backend().set_cpu_limit(kJob, {home}, 500));  // again, other
+  REQUIRE(live.backend().set_cpu_limit(kJob, {home}, 500));  // a second limit
   CHECK(*live.fs().read_file("cpu" + group + "/cpu.cfs_quota_us") == "5000\n");
   SECTION("cleared") {
     REQUIRE(live.backend().clear_cpu_limit(kJob, nullptr));
@@ -67,7 +68,7 @@ TEST_CASE("a process gets no more than its limit, and comes home") {
   CHECK_FALSE(live.fs().exists("cpu/" + live.name() + "_limit"));
 }
 
-TEST_CASE("a later run takes away the limit of one that crashed") {
+TEST_CASE("a later run removes the limit of a crashed one") {
   FakeMachine machine;
   machine.start(100, 100, 1);
   REQUIRE(machine.fs().make_dir("cpu/site"));
@@ -80,20 +81,20 @@ TEST_CASE("a later run takes away the limit of one that crashed") {
             "cpu/penstock_limit/job_4000000002/cpu.cfs_quota_us") == "15000");
   V1Backend later = std::move(*V1Backend::create(
       machine.fs(), machine.proc(), machine.sched(), machine.mounts(), {}));
-  CHECK_FALSE(later.home_of({100, 0}).ok());  // where it belongs nobody knows
+  CHECK_FALSE(later.home_of({100, 0}).ok());  // its home is unknown
   std::string where;
-  SECTION("known") {
+  SECTION("known home") {
     REQUIRE(later.sweep({}, [&](pid_t) { return home; }));
     where = "/site";
   }
-  SECTION("unknown") {
+  SECTION("unknown home") {
     REQUIRE(later.sweep({}, nullptr));
     where = "/";
   }
   CHECK(machine.group_of(100, "cpu") == where);
 }
 
-TEST_CASE("no limit where the kernel counts CPU time in the same hierarchy") {
+TEST_CASE("with cpu and cpuacct in one hierarchy a limit is unavailable") {
   FakeMachine machine;
   machine.start(100, 100, 1);
   V1Mounts mounts = machine.mounts();

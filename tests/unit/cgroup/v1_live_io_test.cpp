@@ -48,8 +48,8 @@ class DiskFile {
   bool good_ = false;
 };
 
-// A child that reads the whole file around the page cache when told so.
-// Exit code: 0, or 1 where that cannot be done.
+// A child that reads the whole file around the page cache after run(). Exit
+// code: 0, or 1 on failure.
 class Reader {
  public:
   explicit Reader(const char* path) {
@@ -91,7 +91,8 @@ class Reader {
 
 }  // namespace
 
-TEST_CASE("a read limit holds, is counted, and goes") {
+TEST_CASE(
+    "a read limit holds, reads are counted, and the limit can be removed") {
   if (std::string why = LiveCgroups::missing(); !why.empty()) {
     WARN("SKIPPED: " << why);
     return;

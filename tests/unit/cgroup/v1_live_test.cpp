@@ -161,7 +161,8 @@ double away_part(bool away_yields) {
   return away_got / (lender_got + away_got);
 }
 
-TEST_CASE("away threads yield to a lender, and would not by themselves") {
+TEST_CASE(
+    "away threads yield to a lender, but not with yielding switched off") {
   SKIP_UNLESS_LIVE();
   CHECK(away_part(true) < 0.05);
   CHECK(away_part(false) > 0.25);

@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-TEST_CASE("bytes read from one device") {
+TEST_CASE("the bytes read from one device are parsed") {
   const char* text =
       "254:0 Read 4096\n254:0 Write 10\n254:0 Sync 4096\n254:0 Total 4106\n"
       "7:0 Read 18446744073709551615\n7:0 Total 5\nTotal 4111\n";
@@ -16,13 +16,13 @@ TEST_CASE("bytes read from one device") {
   CHECK_FALSE(parse_io_read_bytes("7:0 Read\n", "7:0").ok());
 }
 
-TEST_CASE("CPU time") {
+TEST_CASE("CPU time is parsed, and malformed text is refused") {
   CHECK(*parse_cpu_usage("123\n") == 123);
   CHECK_FALSE(parse_cpu_usage("").ok());
   CHECK_FALSE(parse_cpu_usage("x").ok());
 }
 
-TEST_CASE("devices") {
+TEST_CASE("only device numbers of the form MAJOR:MINOR are accepted") {
   CHECK(is_device("7:0"));
   CHECK(is_device("4294967295:1"));
   for (const char* bad :
@@ -32,7 +32,7 @@ TEST_CASE("devices") {
   }
 }
 
-TEST_CASE("only our own directories are a job's") {
+TEST_CASE("only directories named job_ID belong to a job") {
   CHECK(job_dir(7) == "job_7");
   CHECK(parse_job_dir("job_7") == JobId{7});
   CHECK(parse_job_dir("job_4294967295") == JobId{4294967295});

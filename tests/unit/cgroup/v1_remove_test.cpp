@@ -73,7 +73,7 @@ std::optional<Home> nobody(pid_t) { return std::nullopt; }
 
 }  // namespace
 
-TEST_CASE("a job's groups go, and its threads come home") {
+TEST_CASE("removal of a job deletes its groups and brings its threads home") {
   Leftovers test;
   REQUIRE(test.backend.remove_job(7, test.known()));
   test.check_all_home();
@@ -81,7 +81,7 @@ TEST_CASE("a job's groups go, and its threads come home") {
   CHECK(test.backend.remove_job(7, test.known()));  // nothing there
 }
 
-TEST_CASE("our parent groups stay while another job has one") {
+TEST_CASE("parent groups stay while another job has groups") {
   Leftovers test;
   REQUIRE(test.backend.set_away_cpus(8, CpuSet{{3}}));
   REQUIRE(test.backend.remove_job(7, test.known()));
@@ -91,7 +91,7 @@ TEST_CASE("our parent groups stay while another job has one") {
   CHECK(test.nothing_left());
 }
 
-TEST_CASE("after a crash the homes are unknown") {
+TEST_CASE("a sweep brings threads home even if their homes are unknown") {
   for (bool together : {false, true}) {
     CAPTURE(together);
     Leftovers test(together);
@@ -101,7 +101,7 @@ TEST_CASE("after a crash the homes are unknown") {
   }
 }
 
-TEST_CASE("a home that is another thread's by now is not used") {
+TEST_CASE("a home recorded for an earlier thread of the same tid is not used") {
   Leftovers test;
   test.machine.end(kWorker);
   test.machine.start(kWorker, kWorker, kTrainer, 5000);
@@ -122,7 +122,7 @@ TEST_CASE("a worker without a parent goes to the group of its freezer") {
   CHECK(test.machine.threads()[kWorker].affinity == CpuSet{{0}});
 }
 
-TEST_CASE("what a crash left half-way keeps its half at home") {
+TEST_CASE("after a half-done move a sweep changes only the away half") {
   Leftovers test;
   test.machine.place(kWorker, "cpuset", "/slurm_n1");
   test.machine.threads()[kWorker].affinity = CpuSet{{1}};
@@ -155,7 +155,7 @@ TEST_CASE("a busy group is reported and removed later") {
   CHECK(test.nothing_left());
 }
 
-TEST_CASE("one job's failure does not keep others from being swept") {
+TEST_CASE("a failure of one job does not prevent the sweep of others") {
   Leftovers test;
   REQUIRE(test.backend.set_away_cpus(8, CpuSet{{3}}));
   test.machine.fail("read", "cpuset/penstock/job_7/tasks", EIO);
@@ -168,7 +168,9 @@ TEST_CASE("one job's failure does not keep others from being swept") {
   CHECK(test.nothing_left());
 }
 
-TEST_CASE("threads that end while they are brought home do no harm") {
+TEST_CASE(
+    "threads that end while they are brought home do not block the next "
+    "removal") {
   Leftovers test;
   test.machine.fail("write", kStep + "/tasks", ESRCH);
   test.machine.end(kWorker);

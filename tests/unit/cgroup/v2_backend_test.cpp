@@ -5,7 +5,7 @@ using namespace penstock;
 
 namespace {
 
-// One line with its remedy, and nothing is changed of the job.
+// The error is one line with its remedy, and the job is unchanged.
 void check_refused(Node& node, const Status& added, const char* remedy) {
   REQUIRE_FALSE(added);
   CHECK(added.error().code == Code::kUnavailable);
@@ -21,7 +21,9 @@ TEST_CASE("a loader thread is lent a CPU and comes home") {
   Node node;
   CHECK(node.home.job_path == node.job());
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
-  CHECK(node.machine.fs().list_dirs(node.task)->empty());  // nobody went yet
+  CHECK(node.machine.fs()
+            .list_dirs(node.task)
+            ->empty());  // no thread has gone yet
   REQUIRE(node.backend->send_away(kJob, node.home));
   CHECK(node.machine.group_of(kTrainer) == node.task + "/penstock_home");
   CHECK(node.machine.effective_cpus(node.task + "/penstock_home") ==
@@ -33,7 +35,7 @@ TEST_CASE("a loader thread is lent a CPU and comes home") {
   CHECK(*node.backend->away_threads(kJob) == std::set<pid_t>{kLoader});
   CHECK(node.backend->home_of({kLoader, 0}).error().code ==
         Code::kInvalidArgument);
-  // A thread at home is where Slurm put it, whatever we made there.
+  // A thread at home has Slurm's group as its home, not the one below it.
   CHECK(node.backend->home_of({kTrainer, 0})->cpuset_path == node.task);
   REQUIRE(node.backend->bring_home(node.home));
   CHECK(node.machine.affinity_of(kLoader) == CpuSet{{1}});
@@ -42,14 +44,14 @@ TEST_CASE("a loader thread is lent a CPU and comes home") {
   node.check_as_before();
 }
 
-TEST_CASE("a borrower weighs less than its lender, and only meanwhile") {
+TEST_CASE("a borrower weighs less than its lender, but only during a loan") {
   Node node;
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
   REQUIRE(node.backend->send_away(kJob, node.home));
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "10");
   CHECK(node.machine.read(node.lender() + "/cpu.weight") == "100\n");
-  // Back on its own CPUs it owes nobody anything.
+  // On its own CPUs it has its full weight again.
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{0, 1}}));
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "100");
   REQUIRE(node.lend(CpuSet{{2}}));
@@ -75,7 +77,7 @@ TEST_CASE("a loan yields to every job with its own CPUs from Slurm") {
   CHECK(node.backend->yields_to(borrower, lender.cpu_path));
   CHECK(node.backend->yields_to(borrower, "/user.slice").error().code ==
         Code::kNotFound);
-  // Without ConstrainCores nobody has.
+  // Without ConstrainCores no job has its own CPUs.
   for (const std::string& group :
        {node.lender(), node.lender() + "/step_0/user"}) {
     node.machine.tree().write(group.substr(1) + "/cpuset.cpus", "\n");
@@ -86,7 +88,7 @@ TEST_CASE("a loan yields to every job with its own CPUs from Slurm") {
         Code::kUnavailable);
 }
 
-TEST_CASE("lent CPUs change while a thread is away") {
+TEST_CASE("lent CPUs may change while a thread is away") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{3}}));
@@ -167,7 +169,7 @@ TEST_CASE("a failed step of a loan leaves everything unchanged") {
   }
 }
 
-TEST_CASE("a thread that fails to go stays home") {
+TEST_CASE("a thread that cannot go away stays home") {
   Node node;
   CHECK(node.backend->send_away(kJob, node.home).error().code ==
         Code::kUnavailable);  // nothing is lent
@@ -185,13 +187,13 @@ TEST_CASE("a later run restores the changes of a killed one") {
   REQUIRE(node.lend(CpuSet{{2, 3}}));
   node.restart();
   REQUIRE(node.backend->sweep({kJob},
-                              node.find_home()));  // of a living job nothing
+                              node.find_home()));  // a living job is kept
   CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_loader");
   REQUIRE(node.backend->sweep({}, node.find_home()));
   node.check_as_before();
 }
 
-TEST_CASE("where Slurm has rewritten a cpuset a later run leaves it") {
+TEST_CASE("a later run keeps a cpuset that Slurm has rewritten") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.machine.fs().write_file(node.job() + "/cpuset.cpus", "1"));
@@ -204,10 +206,10 @@ TEST_CASE("where Slurm has rewritten a cpuset a later run leaves it") {
 TEST_CASE("each kind of task without loans has its own error and remedy") {
   Node node;
   Home home = node.home;
-  SECTION("in no group of Slurm's") {
+  SECTION("in no group of Slurm") {
     home.cpuset_path = "/user.slice";
     check_refused(node, node.backend->add_task(1, home), "proctrack/cgroup");
-    // Said once: what is asked for the job afterwards says nothing more.
+    // Reported once: later requests for the job fail without the remedy.
     CHECK(node.backend->set_io_limit(1, "254:16", 1).error().code ==
           Code::kNotFound);
     CHECK(node.backend->attach_io(1, node.home).error().code ==
@@ -215,7 +217,7 @@ TEST_CASE("each kind of task without loans has its own error and remedy") {
     CHECK(node.backend->set_away_cpus(1, CpuSet{{2}}).error().code ==
           Code::kUnavailable);
   }
-  SECTION("outside of our cgroup namespace") {
+  SECTION("outside of penstockd's cgroup namespace") {
     home.cpuset_path = "/../.." + node.task;
     check_refused(node, node.backend->add_task(1, home), "namespace");
   }
@@ -236,8 +238,9 @@ TEST_CASE("each kind of task without loans has its own error and remedy") {
   }
 }
 
-TEST_CASE("a machine without cpu and cpuset in the unified hierarchy") {
-  // Hybrid: they are mounted as v1, or some of them.
+TEST_CASE(
+    "a unified hierarchy without cpu or cpuset is an error with its remedy") {
+  // Hybrid: one or both are mounted as v1.
   Node node;
   const auto [has, lacks] = GENERATE(std::pair{"memory pids\n", "cpu"},
                                      std::pair{"cpu memory\n", "cpuset"});
@@ -267,7 +270,7 @@ TEST_CASE("read-only control groups leave jobs unchanged") {
   node.check_as_before();
 }
 
-TEST_CASE("CPU time is counted where Slurm counts it") {
+TEST_CASE("CPU time is read from the job's group") {
   Node node;
   const auto groups =
       node.backend->job_groups_of(*node.machine.proc().cgroups(kTrainer));
@@ -276,7 +279,7 @@ TEST_CASE("CPU time is counted where Slurm counts it") {
   CHECK_FALSE(node.backend->cpu_usage_ns("/none"));
 }
 
-TEST_CASE("a change of a loan that fails half-way loses nothing of Slurm's") {
+TEST_CASE("a failed change of a loan preserves Slurm's settings") {
   for (const char* where : {"user/cpuset.cpus", "job_7/cpuset.cpus"}) {
     for (const bool killed : {false, true}) {
       CAPTURE(where, killed);
@@ -296,7 +299,8 @@ TEST_CASE("a change of a loan that fails half-way loses nothing of Slurm's") {
   }
 }
 
-TEST_CASE("a stray comes home to its own task whatever is known of it") {
+TEST_CASE(
+    "an away thread comes home to its own task even with a wrong record") {
   Node node;
   const std::string other = node.machine.make_task("job_7", "step_1", 0, "0");
   REQUIRE(node.lend(CpuSet{{2}}));
@@ -306,7 +310,8 @@ TEST_CASE("a stray comes home to its own task whatever is known of it") {
   CHECK(node.machine.group_of(kLoader) == node.task + "/penstock_home");
 }
 
-TEST_CASE("where another hand removed our groups the room is closed") {
+TEST_CASE(
+    "lent CPUs are withdrawn if another program removed Penstock's groups") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   REQUIRE(node.machine.fs().write_file(node.task + "/cgroup.procs", "100"));
@@ -317,7 +322,8 @@ TEST_CASE("where another hand removed our groups the room is closed") {
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
 }
 
-TEST_CASE("Slurm's scope is found at any depth, and any job's directory") {
+TEST_CASE(
+    "Slurm's scope is found at any depth, and job directories of any name") {
   const bool in_slices = GENERATE(true, false);
   CAPTURE(in_slices);
   Node node;
@@ -329,7 +335,7 @@ TEST_CASE("Slurm's scope is found at any depth, and any job's directory") {
   const std::string task =
       node.machine.make_task("s4PK1JSMR1AVS", "step_0", 0, "1");
   node.machine.start(300, 300, task, CpuSet{{1}});
-  if (in_slices) {  // seen before a task of it is announced
+  if (in_slices) {  // found before one of its tasks is announced
     node.machine.tree().write(node.job().substr(1) + "/cpuset.cpus", "0\n");
     CHECK(*node.backend->slurm_cpus() == CpuSet{{0, 1, 2, 3}});
   }

@@ -1,4 +1,4 @@
-// Limits of I/O at the job, and what the kernel says of its stalls.
+// I/O limits of a job's group, and its pressure.
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/v2_node.h"
 
@@ -34,7 +34,7 @@ TEST_CASE("I/O limits are set on the job's group, with io enabled") {
   CHECK_FALSE(node.machine.fs().exists(node.job() + "/io.max"));
 }
 
-TEST_CASE("a limit of the site's own holds, and is there again afterwards") {
+TEST_CASE("a limit of the site holds and is restored afterwards") {
   Node node;
   REQUIRE(node.backend->attach_io(kJob, node.home));
   const std::string file = node.job() + "/io.max";
@@ -48,14 +48,14 @@ TEST_CASE("a limit of the site's own holds, and is there again afterwards") {
   SECTION("removed") { REQUIRE(node.backend->remove_job(kJob, nullptr)); }
   SECTION("by a later run") {
     node.restart();
-    REQUIRE(node.backend->sweep({kJob}, nullptr));  // marks tell of kJob only
+    REQUIRE(node.backend->sweep({kJob}, nullptr));  // only kJob has marks
     REQUIRE(node.backend->sweep({kOther}, nullptr));
   }
   CHECK(node.machine.read(file) == "254:16 rbps=8192");
 }
 
 TEST_CASE(
-    "a limit that the site sets meanwhile holds, and is there afterwards") {
+    "a limit that the site sets during Penstock's holds and stays afterwards") {
   Node node;
   REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
   const std::string file = node.job() + "/io.max";
@@ -77,13 +77,13 @@ TEST_CASE(
     REQUIRE(node.backend->set_io_limit(kJob, "254:16", 2048));
     CHECK(node.machine.read(file).starts_with("254:16 rbps=1024"));
   }
-  SECTION("higher, and none any more") {
+  SECTION("higher, then none") {
     set(own);
     own = "max";
     set(own);
     CHECK(node.machine.read(file) == "254:16 rbps=4096");
   }
-  SECTION("lower, and none any more") {
+  SECTION("lower, then none") {
     set("1024");
     own = "max";
     set(own);
@@ -93,8 +93,8 @@ TEST_CASE(
   CHECK(node.machine.read(file).starts_with("254:16 rbps=" + own));
 }
 
-// Within the half second until refresh() would see it.
-TEST_CASE("a limit that the site has just set is not taken away with ours") {
+// Within the half second before refresh() sees it.
+TEST_CASE("a limit that the site has just set survives changes of Penstock's") {
   Node node;
   REQUIRE(node.backend->set_io_limit(kJob, "254:16", 4096));
   const std::string file = node.job() + "/io.max";
@@ -107,9 +107,8 @@ TEST_CASE("a limit that the site has just set is not taken away with ours") {
   CHECK(node.machine.read(file).starts_with("254:16 rbps=1024"));
 }
 
-// penstockd stood still, and goes on before it knows that its guardian has
-// taken everything back.
-TEST_CASE("a limit that is put back after a guardian's sweep can be lifted") {
+// penstockd was stopped, and resumes before it learns of its guardian's sweep.
+TEST_CASE("a limit that is set again after a guardian's sweep can be removed") {
   const bool is_sites = GENERATE(false, true);
   Node node;
   if (is_sites) {
@@ -135,7 +134,7 @@ TEST_CASE("a limit that is put back after a guardian's sweep can be lifted") {
   CHECK_FALSE(node.machine.has_mark(node.job()));
 }
 
-TEST_CASE("io that Slurm has enabled in its jobs meanwhile stays") {
+TEST_CASE("io stays enabled if Slurm has enabled it in a job") {
   Node node;
   REQUIRE(node.backend->attach_io(kJob, node.home));
   REQUIRE(node.machine.fs().write_file(node.job() + "/cgroup.subtree_control",
@@ -145,7 +144,7 @@ TEST_CASE("io that Slurm has enabled in its jobs meanwhile stays") {
   CHECK_FALSE(node.machine.has_mark(node.scope()));
 }
 
-TEST_CASE("io that the site has enabled is not taken for ours") {
+TEST_CASE("io that the site has enabled is not disabled") {
   Node node;
   REQUIRE(node.machine.fs().write_file(node.scope() + "/cgroup.subtree_control",
                                        "+io"));
@@ -159,7 +158,7 @@ TEST_CASE("io that the site has enabled is not taken for ours") {
   CHECK(node.machine.fs().exists(node.lender() + "/io.max"));
 }
 
-TEST_CASE("io is taken from the scope again, wherever a run was killed") {
+TEST_CASE("the scope is marked before io is enabled, and unmarked on failure") {
   Node node;
   node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",
                     EBUSY);
@@ -176,7 +175,7 @@ TEST_CASE("io is taken from the scope again, wherever a run was killed") {
   CHECK(was_marked);
 }
 
-TEST_CASE("where io is not delegated the lines to add are named") {
+TEST_CASE("without delegated io the error names the lines to add") {
   Node node;
   node.machine.fail("write", "n1_slurmstepd.scope/cgroup.subtree_control",
                     ENOENT);
@@ -192,7 +191,7 @@ TEST_CASE("where io is not delegated the lines to add are named") {
                  "of slurmd.service"));
   CHECK(node.backend->attach_io(kJob, node.home).error().message ==
         done.error().message);
-  // CPUs are lent all the same.
+  // CPUs can still be lent.
   REQUIRE(node.lend(CpuSet{{2}}));
 }
 

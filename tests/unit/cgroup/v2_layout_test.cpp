@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-TEST_CASE("a task's groups are read off its path") {
+TEST_CASE("a task's groups are derived from its path") {
   const auto groups = slurm_groups_of(
       "/system.slice/n1_slurmstepd.scope/job_7/step_0/user/task_1");
   REQUIRE(groups);
@@ -15,7 +15,8 @@ TEST_CASE("a task's groups are read off its path") {
   CHECK(groups->task == groups->user + "/task_1");
 }
 
-TEST_CASE("the job's directory may have any name, and the path lead further") {
+TEST_CASE(
+    "a job's directory may have any name, and the path may go below the task") {
   const auto groups = slurm_groups_of(
       "/slurmstepd.scope/s4PK1JSMR1AVS/step_batch/user/task_special/x/y");
   REQUIRE(groups);
@@ -34,7 +35,7 @@ TEST_CASE("the scope may be at any depth") {
   }
 }
 
-TEST_CASE("other paths lead to no task") {
+TEST_CASE("other paths give no task") {
   for (const char* path :
        {"", "/", "x", "/system.slice/slurmd.service",
         "/system.slice/slurmstepd.scope/job_7/step_0/slurm",
@@ -49,7 +50,7 @@ TEST_CASE("other paths lead to no task") {
   }
 }
 
-TEST_CASE("figures of io.stat, io.max and cpu.stat") {
+TEST_CASE("figures of io.stat, io.max and cpu.stat are parsed") {
   const char* stat = "254:0 rbytes=1 wbytes=2\n254:16 rbytes=4096 wbytes=0\n";
   CHECK(io_figure(stat, "254:16", "rbytes") == 4096u);
   CHECK(io_figure(stat, "254:1", "rbytes") == std::nullopt);

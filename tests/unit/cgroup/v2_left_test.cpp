@@ -1,4 +1,4 @@
-// What stays behind of a job, ours and Slurm's, and who removes it.
+// Groups that remain after a job, Penstock's and Slurm's, and their removal.
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/v2_node.h"
 
@@ -27,15 +27,15 @@ TEST_CASE("groups that Slurm left are removed only under Slurm's lock") {
     node.refresh(20);
     CHECK(node.machine.fs().exists(node.task));
   }
-  SECTION("then everything goes") {
+  SECTION("all are removed once the lock is free") {
     node.refresh(1);
     CHECK_FALSE(node.machine.fs().exists(node.job()));
   }
-  SECTION("but not from a step that has begun there under the lock") {
+  SECTION("a step that begins under the lock is kept until its end") {
     const std::string step = node.job() + "/step_0";
     REQUIRE(node.machine.fs().write_file(step + "/cgroup.subtree_control",
                                          "+cpuset"));
-    node.refresh(1);  // it is not in it yet
+    node.refresh(1);  // its process is not in the step yet
     CHECK(node.machine.fs().exists(node.task));
     node.machine.set_populated(step, true);
     node.refresh(20);
@@ -47,7 +47,7 @@ TEST_CASE("groups that Slurm left are removed only under Slurm's lock") {
   CHECK(node.machine.fs().try_lock(node.scope()));
 }
 
-TEST_CASE("a step that cannot be removed is tried three times") {
+TEST_CASE("a step that cannot be removed is left to the next run") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.end_job();
@@ -69,7 +69,7 @@ TEST_CASE("a later run removes the groups that Slurm left for a killed one") {
   node.restart();
   REQUIRE(node.backend->sweep({}, node.find_home()));
   node.refresh(10);
-  if (node.machine.fs().exists(node.task)) {  // it ends only now
+  if (node.machine.fs().exists(node.task)) {  // the job ends only now
     node.check_as_before();
     node.end_job();
     node.refresh(10);
@@ -83,7 +83,7 @@ TEST_CASE("a step that still has a process is left to Slurm") {
   REQUIRE(node.lend(CpuSet{{2}}));
   node.machine.end(kLoader);
   node.machine.end(kTrainer);
-  node.machine.set_populated(node.task, false);  // its slurmstepd is there
+  node.machine.set_populated(node.task, false);  // its slurmstepd still runs
   for (int i = 0; i < 10; ++i) REQUIRE(node.backend->refresh());
   CHECK(node.machine.fs().exists(node.task));
 }
@@ -125,7 +125,7 @@ TEST_CASE("a half-released job is lent CPUs in new groups") {
   node.check_as_before();
 }
 
-// The job's directory comes again where the job is requeued.
+// A requeued job gets its directory again.
 TEST_CASE("a job that ends before it is released is forgotten") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
@@ -143,7 +143,7 @@ TEST_CASE("a job that ends before it is released is forgotten") {
         Code::kNotFound);
 }
 
-// A guardian that took penstockd for hung is at it when penstockd goes on.
+// A guardian that mistook penstockd for hung cleans up as penstockd resumes.
 TEST_CASE("a thread moved out of its home gets no wider cpuset") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
@@ -158,7 +158,7 @@ TEST_CASE("a thread moved out of its home gets no wider cpuset") {
   CHECK(node.machine.read(node.job() + "/cpuset.cpus").starts_with("0-1"));
   CHECK(node.machine.read(node.user() + "/cpuset.cpus").starts_with("0-1"));
   CHECK(node.machine.fs().list_dirs(node.task)->empty());
-  SECTION("but in a home that is made anew") {
+  SECTION("unless its home is created again") {
     REQUIRE(node.backend->send_away(kJob, node.home));
     CHECK(node.machine.group_of(kTrainer) == node.task + "/penstock_home");
   }
@@ -168,8 +168,8 @@ TEST_CASE("without free descriptors no thread counts as having left its home") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.machine.fail("read", node.task + "/cgroup.threads", EMFILE);
-  SECTION("of the task") {}
-  SECTION("of the home, too") {
+  SECTION("threads of the task unreadable") {}
+  SECTION("threads of the home unreadable, too") {
     node.machine.fail("read", "penstock_home", EMFILE);
   }
   node.refresh(1);

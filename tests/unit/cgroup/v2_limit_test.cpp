@@ -21,7 +21,7 @@ TEST_CASE("a limited job gets its former limit back afterwards") {
   CHECK(node.machine.read(file) == "max 100000\n");
 }
 
-TEST_CASE("a lower limit of the site's own holds") {
+TEST_CASE("a lower limit of the site holds") {
   Node node;
   const std::string file = node.job() + "/cpu.max";
   node.machine.tree().write(file.substr(1), "50000 100000\n");
@@ -31,7 +31,7 @@ TEST_CASE("a lower limit of the site's own holds") {
   CHECK(node.machine.read(file) == "50000 100000\n");
 }
 
-TEST_CASE("limits that cannot be set say why") {
+TEST_CASE("a limit that cannot be set is an error") {
   Node node;
   std::filesystem::remove(node.machine.tree().path() /
                           (node.job() + "/cpu.max").substr(1));

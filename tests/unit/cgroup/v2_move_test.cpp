@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-TEST_CASE("children that a process starts meanwhile go home too") {
+TEST_CASE("children that a process starts during a move go home too") {
   Node node;
   pid_t next = 500;
   node.machine.before_write = [&](const std::string& path) {
@@ -18,7 +18,7 @@ TEST_CASE("children that a process starts meanwhile go home too") {
   }
 }
 
-TEST_CASE("one that starts children without end is lent nothing") {
+TEST_CASE("a task that starts processes without end is lent nothing") {
   Node node;
   pid_t next = 500;
   node.machine.before_write = [&](const std::string& path) {
@@ -36,7 +36,7 @@ TEST_CASE("one that starts children without end is lent nothing") {
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
 }
 
-TEST_CASE("one on its way out is waited for") {
+TEST_CASE("a loan waits for the end of an exiting process") {
   Node node;
   node.machine.start(500, 500, node.task, CpuSet{{0, 1}});
   node.machine.set_exiting(500);
@@ -59,7 +59,7 @@ TEST_CASE("a slow move is not undone") {
 
 namespace {
 
-// A task of COUNT processes more, each of which takes 40 ms to be moved.
+// A task with `count` more processes; each move takes 40 ms.
 struct SlowTask : Node {
   explicit SlowTask(int count) {
     for (pid_t pid = 500; pid < 500 + count; ++pid) {
@@ -92,10 +92,10 @@ TEST_CASE("processes are moved for 100 ms at a time") {
     REQUIRE(tries < 10);
     REQUIRE(done.error().code == Code::kLimit);
     CHECK(node.moves <= 4);
-    // Nobody in the home weighs less than who is not there yet.
+    // Moved processes weigh as much as those that are not moved yet.
     CHECK_FALSE(node.has_cpu_controller());
     CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
-    // Nothing before the next look, so that there is time for others.
+    // No move before the next refresh, to leave time for other work.
     CHECK(node.try_once().error().code == Code::kLimit);
     CHECK(node.moves == 0);
     node.refresh(1);
@@ -109,7 +109,7 @@ TEST_CASE("processes are moved for 100 ms at a time") {
   node.check_as_before();
 }
 
-TEST_CASE("where processes cannot be moved within ten tries all go back") {
+TEST_CASE("if processes cannot be moved within ten tries, all are moved back") {
   SlowTask node(60);
   Status done = node.try_once();
   for (int i = 1; i < 10; ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("where processes cannot be moved within ten tries all go back") {
   }
   CHECK(done.error().code == Code::kUnavailable);
   CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
-  // Meanwhile nothing is tried, and it is said in the same words.
+  // Until then nothing is tried, and the error stays the same.
   CHECK(node.try_once().error().message == done.error().message);
   CHECK(node.moves == 0);
   node.machine.before_write = nullptr;
@@ -139,7 +139,7 @@ TEST_CASE("an abandoned move is undone") {
     CHECK(node.machine.fs().list_dirs(node.task)->empty());
     REQUIRE(node.backend->remove_job(kJob, node.find_home()));
   }
-  SECTION("with the job") {
+  SECTION("when the job is removed") {
     REQUIRE(node.backend->remove_job(kJob, node.find_home()));
   }
   SECTION("by a later run") {
@@ -150,7 +150,7 @@ TEST_CASE("an abandoned move is undone") {
   node.check_as_before();
 }
 
-TEST_CASE("a task that ends while it is being moved leaves no group") {
+TEST_CASE("a task that ends during a move leaves no group") {
   SlowTask node(3);
   REQUIRE(node.try_once().error().code == Code::kLimit);
   node.machine.before_write = nullptr;
@@ -175,7 +175,7 @@ TEST_CASE("a process with the pid of a dead one is not moved") {
     node.machine.before_write = reuse;
     REQUIRE(node.lend(CpuSet{{2}}));
   }
-  SECTION("when it is removed") {
+  SECTION("when the home is removed") {
     REQUIRE(node.lend(CpuSet{{2}}));
     node.machine.before_write = reuse;
   }
@@ -184,7 +184,7 @@ TEST_CASE("a process with the pid of a dead one is not moved") {
   node.check_as_before();
 }
 
-TEST_CASE("a task of too many threads is not moved") {
+TEST_CASE("a task of more than 4096 threads is not moved") {
   Node node;
   for (int i = 0; i < 4096; ++i) {
     node.machine.start(1000 + i, kTrainer, node.task, CpuSet{{0, 1}});
@@ -218,7 +218,7 @@ TEST_CASE("a failed task is not retried at once") {
   REQUIRE(node.lend(CpuSet{{2}}));
 }
 
-// As a container's runtime makes one that runs as root inside of a job.
+// A container runtime that runs as root inside a job makes such a group.
 TEST_CASE("a process in a group below its task's stays there and is reported") {
   Node node;
   const std::string group = node.task + "/container";
@@ -230,7 +230,7 @@ TEST_CASE("a process in a group below its task's stays there and is reported") {
     const Home home = *node.backend->home_of({tid, 0});
     const Status done = node.backend->send_away(kJob, home);
     REQUIRE(done.error().code == Code::kUnavailable);
-    // The same for each, so that it is said once.
+    // The same message for each, so that it is logged once.
     CHECK(done.error().message ==
           "its group is " + group +
               ", not that of a Slurm task: the creator of the group, such as "

@@ -34,14 +34,14 @@ struct Node {
   std::string lender() const { return scope() + "/job_9"; }
   std::string user() const { return job() + "/step_0/user"; }
 
-  // Lends CPUs, and a loader thread goes there.
+  // Lends CPUs and sends a loader thread there.
   Status lend(const CpuSet& cpus) {
     Status done = backend->set_away_cpus(kJob, cpus);
     return done ? backend->send_away(kJob, home) : done;
   }
 
-  // Job 7's processes and its slurmstepd are gone; a group of ours was in the
-  // way of Slurm's rmdir.
+  // Job 7's processes and its slurmstepd have ended; a group of Penstock's
+  // prevented Slurm's rmdir.
   void end_job() {
     machine.end(kLoader);
     machine.end(kTrainer);
@@ -57,7 +57,7 @@ struct Node {
   }
   void restart() { backend.emplace(later_run()); }
 
-  // Slurm's groups are as it made them, and nothing of ours is there.
+  // Slurm's groups are in their original state, without groups of Penstock's.
   void check_as_before() {
     CHECK(machine.read(job() + "/cpuset.cpus").starts_with("0-1"));
     CHECK(machine.read(user() + "/cpuset.cpus").starts_with("0-1"));

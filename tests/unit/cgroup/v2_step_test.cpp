@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-TEST_CASE("a later task has its part in a loan") {
+TEST_CASE("a task that starts during a loan takes part in it") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   const std::string second = node.machine.make_task("job_7", "step_1", 0, "1");
@@ -18,7 +18,7 @@ TEST_CASE("a later task has its part in a loan") {
   node.check_as_before();
 }
 
-TEST_CASE("a task that has ended does not hold up the others") {
+TEST_CASE("an ended task does not prevent loans to the others") {
   Node node;
   const std::string second = node.machine.make_task("job_7", "step_1", 0, "1");
   node.machine.start(300, 300, second, CpuSet{{1}});
@@ -31,7 +31,7 @@ TEST_CASE("a task that has ended does not hold up the others") {
   node.check_as_before();
 }
 
-TEST_CASE("a neighbour in the same step sees nothing of a loan") {
+TEST_CASE("a loan does not affect another task of the same step") {
   Node node;
   const std::string other = node.machine.make_task("job_7", "step_0", 1, "0-1");
   node.machine.start(300, 300, other, CpuSet{{0, 1}});
@@ -39,14 +39,14 @@ TEST_CASE("a neighbour in the same step sees nothing of a loan") {
   REQUIRE(node.backend->add_task(kJob, home));
   REQUIRE(node.lend(CpuSet{{2}}));
   CHECK(node.machine.effective_cpus(other) == CpuSet{{0, 1}});
-  SECTION("until it has a loan itself") {
+  SECTION("until that task borrows itself") {
     REQUIRE(node.backend->send_away(kJob, home));
     CHECK(node.machine.affinity_of(300) == CpuSet{{2}});
     REQUIRE(node.backend->bring_home(home));
     CHECK(node.machine.effective_cpus(node.machine.group_of(300)) ==
           CpuSet{{0, 1}});
   }
-  SECTION("when the one with the loan ends, nor afterwards") {
+  SECTION("even when the borrowing task ends") {
     REQUIRE(node.backend->send_away(kJob, home));
     node.machine.end(kLoader);
     node.machine.end(kTrainer);
@@ -58,7 +58,7 @@ TEST_CASE("a neighbour in the same step sees nothing of a loan") {
     REQUIRE(node.backend->bring_home(home));
   }
   REQUIRE(node.backend->remove_job(kJob, node.find_home()));
-  // The kernel does not take these away again from processes.
+  // The kernel does not withdraw these from processes by itself.
   CHECK(node.machine.read(other + "/cpuset.cpus") == "0-1");
   CHECK_FALSE(node.machine.has_mark(other));
   CHECK(node.machine.group_of(300) == other);
@@ -84,7 +84,7 @@ TEST_CASE("all tasks of a step may have away threads at the same time") {
             CpuSet{{2, 3}});
     }
   }
-  SECTION("and have them again after they were home") {
+  SECTION("again after they were home") {
     REQUIRE(node.backend->bring_home(neighbour));
     REQUIRE(node.backend->bring_home(node.home));
     REQUIRE(node.backend->set_away_cpus(kJob, {}));
@@ -92,7 +92,7 @@ TEST_CASE("all tasks of a step may have away threads at the same time") {
     REQUIRE(node.backend->send_away(kJob, neighbour));
     CHECK(node.machine.affinity_of(kNeighbour + 1) == CpuSet{{3}});
   }
-  SECTION("and a later run takes all back") { node.restart(); }
+  SECTION("a later run brings all home") { node.restart(); }
   for (pid_t tid : {kTrainer, kNeighbour}) {
     CHECK(node.machine.effective_cpus(node.machine.group_of(tid)) ==
           CpuSet{{0, 1}});

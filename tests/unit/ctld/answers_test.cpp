@@ -128,14 +128,14 @@ TEST_CASE("users see their own jobs, root sees all") {
     CHECK(foreign.error().code == Code::kPermissionDenied);
     CHECK_THAT(foreign.error().message, ContainsSubstring("only root"));
   }
-  // A number is no way round it.
+  // A job id does not bypass this.
   query = about(What::kJobs);
   query.job_id = 4;
   CHECK(ids(answer(query, 1000)).empty());
   CHECK(ids(answer(query, 1001)) == Ids{4});
 }
 
-TEST_CASE("jobs are chosen by node") {
+TEST_CASE("a query by node returns only the jobs of that node") {
   ControllerQuery query = about(What::kJobs);
   query.node = "n3";
   CHECK(ids(answer(query, 0)) == Ids{6});
@@ -160,7 +160,7 @@ TEST_CASE("pages hold every job once and fit into envelopes") {
   view.jobs.clear();
   for (uint64_t id = 1; id <= 5000; ++id) {
     view.jobs.push_back(job_view(id * 3, 1000));
-    // What a user can do to make a row large.
+    // The largest row that a user can cause.
     view.jobs.back().name = std::string(256, '\x01');
     view.jobs.back().nodes.resize(20, "a-node-with-a-long-name");
   }
@@ -180,7 +180,7 @@ TEST_CASE("pages hold every job once and fit into envelopes") {
   CHECK(count > 5);  // the bytes bound them, not only the rows
 }
 
-TEST_CASE("a limit is kept, and a full last page has no next") {
+TEST_CASE("a limit bounds each page, and a full last page has no next") {
   ControllerQuery query = about(What::kJobs);
   query.limit = 4;
   json page = answer(query, 0);
@@ -193,7 +193,7 @@ TEST_CASE("a limit is kept, and a full last page has no next") {
   CHECK(page["next"].is_null());
 }
 
-TEST_CASE("the nodes' document is for everybody, with pools") {
+TEST_CASE("the document of nodes has the pools and is readable by all users") {
   CHECK(answer(about(What::kNodes), 1002) ==
         json::parse(R"({"schema_version": 1, "kind": "cluster_nodes",
           "controller": "ctl1:6830", "version": "0.1.0", "term": 16, "active": true,
@@ -282,7 +282,7 @@ TEST_CASE(
   CHECK(asked.limit == 11);
   (void)answer(query, 0, cluster_view(), find);
   CHECK_FALSE(asked.uid);
-  // Rows that should not have come are not shown.
+  // Rows of other users are dropped.
   CHECK(ids(answer(about(What::kHistory), 1000, cluster_view(),
                    history_of(5, 1001)))
             .empty());
@@ -302,7 +302,7 @@ TEST_CASE("pages of the history hold every row once") {
   CHECK(seen.front() == 21);
 }
 
-TEST_CASE("the totals are sums of the history, for root alone") {
+TEST_CASE("totals are sums of the history, without names, and for root only") {
   const ControllerQuery query = about(What::kTotals);
   const json document = answer(query, 0, cluster_view(), history_of(3, 1000));
   CHECK(document["kind"] == "history_totals");
@@ -310,7 +310,7 @@ TEST_CASE("the totals are sums of the history, for root alone") {
   StallTotals expected;
   for (int i = 0; i < 3; ++i) expected.add(full_record());
   CHECK(read_stall_totals(document["totals"]) == expected);
-  // Nobody's name, number or job.
+  // No user's name or id, and no job.
   const std::string text = document.dump();
   for (const char* word : {"ada", "physics", "train", "1000", "4701"}) {
     CAPTURE(word, text);
@@ -345,7 +345,7 @@ TEST_CASE("pages of totals hold every row once") {
   CHECK(count == 3);
 }
 
-TEST_CASE("a damaged history is not the asker's fault") {
+TEST_CASE("a damaged history is reported as unavailable with its remedy") {
   for (What what : {What::kHistory, What::kTotals}) {
     Result<json> failed =
         build_answer(about(what), 0, cluster_view(), [](const HistoryQuery&) {
@@ -361,7 +361,7 @@ TEST_CASE("a damaged history is not the asker's fault") {
   }
 }
 
-TEST_CASE("an unreadable history is an error with its cause") {
+TEST_CASE("a failed search of the history is reported as unavailable") {
   Result<json> failed = build_answer(
       about(What::kHistory), 0, cluster_view(), [](const HistoryQuery&) {
         return Result<std::vector<HistoryRow>>(
@@ -371,7 +371,7 @@ TEST_CASE("an unreadable history is an error with its cause") {
   CHECK(failed.error().code == Code::kUnavailable);
 }
 
-TEST_CASE("a controller that is not active answers for its history only") {
+TEST_CASE("an inactive controller answers queries of the history only") {
   ClusterView view = cluster_view();
   view.is_active = false;
   for (What what : {What::kJobs, What::kNodes}) {
@@ -383,7 +383,7 @@ TEST_CASE("a controller that is not active answers for its history only") {
   CHECK(answer(about(What::kHistory), 0, view)["active"] == false);
 }
 
-TEST_CASE("a cursor that no answer gave is refused") {
+TEST_CASE("invalid cursors are refused") {
   for (What what : {What::kJobs, What::kHistory, What::kTotals}) {
     for (const char* after : {"x", "-1", "1x", "99999999999999999999"}) {
       ControllerQuery query = about(what);

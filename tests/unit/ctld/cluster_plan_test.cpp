@@ -20,7 +20,7 @@ void solve(ClusterPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("a job that spans nodes moves at its slowest rank's rate") {
+TEST_CASE("a job that spans nodes runs at its slowest rank's rate") {
   ClusterPlan plan({}, Policy::kThroughput);
   // 4 cores allow 4000/s here, 1 core 1000/s there.
   add(plan, "n1", hello_of(4, {part_of(1, 5000, 4)}));
@@ -32,7 +32,7 @@ TEST_CASE("a job that spans nodes moves at its slowest rank's rate") {
   CHECK(plan.nodes_of(1) == std::set<int>{0, 1});
 }
 
-TEST_CASE("cores beyond the slow rank's rate go to the neighbour") {
+TEST_CASE("cores beyond a slow rank's rate go to the neighbouring job") {
   ClusterPlan plan({}, Policy::kThroughput);
   add(plan, "n1", hello_of(8, {part_of(1, 5000, 4), part_of(2, 9000, 4)}));
   add(plan, "n2", hello_of(1, {part_of(1, 5000, 1)}));
@@ -51,7 +51,8 @@ TEST_CASE("a slower node counts with its own costs of a sample") {
   CHECK(plan.rate(1)->rate == Approx(250).epsilon(1e-3));
 }
 
-TEST_CASE("a rank that waits does not lower the job's ceiling") {
+TEST_CASE(
+    "the low measured rate of a waiting rank does not lower a job's ceiling") {
   ClusterPlan plan({}, Policy::kThroughput);
   // The second rank measures the rate of the first as its ceiling.
   add(plan, "n1", hello_of(8, {part_of(1, 5000, 2)}));
@@ -60,7 +61,7 @@ TEST_CASE("a rank that waits does not lower the job's ceiling") {
   CHECK(plan.rate(1)->rate == Approx(5000).epsilon(1e-3));
 }
 
-TEST_CASE("trainers and unmanaged jobs are no loader cores") {
+TEST_CASE("cores of trainers and unmanaged jobs do not count as loader cores") {
   ClusterPlan plan({}, Policy::kThroughput);
   NodeHello hello = hello_of(8, {part_of(1, 9000, 2)});
   hello.loader_cores = 3;
@@ -99,7 +100,7 @@ TEST_CASE("a silent node's jobs stay at their floors") {
   CHECK(plan.rate(1)->rate == Approx(4000).epsilon(1e-3));
 }
 
-TEST_CASE("a page that contradicts the kernel has the job at its floor") {
+TEST_CASE("a job whose page contradicts the kernel gets its floor") {
   ClusterPlan plan({}, Policy::kThroughput);
   JobPart liar = part_of(1, 9000, 1);
   liar.on_entitlement = true;
@@ -108,7 +109,7 @@ TEST_CASE("a page that contradicts the kernel has the job at its floor") {
   CHECK(plan.rate(1)->rate == Approx(1000).epsilon(1e-3));
 }
 
-TEST_CASE("a part of unknown cost neither holds a job back nor is planned") {
+TEST_CASE("a part of unknown cost neither limits its job nor gets a rate") {
   ClusterPlan plan({}, Policy::kThroughput);
   JobPart unknown = part_of(1, 2, 1);
   unknown.in_cores = true;
@@ -141,7 +142,7 @@ TEST_CASE("bandwidth of a pool moves between jobs on different nodes") {
 TEST_CASE("additional processes get no larger part of a pool") {
   ClusterPlan plan({pool_of("net", 1000)}, Policy::kThroughput);
   JobPart many = reading(part_of(1, 2000, 4), "net", 1);
-  many.ranks = 4;  // of them one counts
+  many.ranks = 4;  // only one counts
   add(plan, "n1", hello_of(4, {many}));
   add(plan, "n2", hello_of(4, {reading(part_of(2, 2000, 4), "net", 1)}));
   solve(plan);
@@ -161,7 +162,8 @@ TEST_CASE("a pool that is unshared or unknown limits no job") {
   CHECK(plan.rate(2)->rate == Approx(100).epsilon(1e-3));
 }
 
-TEST_CASE("an agent that lies about its cores is refused with node and field") {
+TEST_CASE(
+    "inconsistent core counts of an agent are refused with node and field") {
   ClusterPlan plan({}, Policy::kThroughput);
   NodeHello hello = hello_of(4, {part_of(1, 100, 3), part_of(2, 100, 2)});
   Result<int> node = plan.set_node("n1", hello);
@@ -176,7 +178,7 @@ TEST_CASE("an agent that lies about its cores is refused with node and field") {
   CHECK_THAT(node.error().message, ContainsSubstring("loader_cores"));
 }
 
-TEST_CASE("a part that does not fit is refused, the node's others stay") {
+TEST_CASE("a part that does not fit is refused, other parts of the node stay") {
   ClusterPlan plan({}, Policy::kThroughput);
   const int node = add(plan, "n1", hello_of(4, {part_of(1, 9000, 3)}));
   const Status refused = plan.set_part(node, 4, part_of(2, 9000, 2));
@@ -188,7 +190,8 @@ TEST_CASE("a part that does not fit is refused, the node's others stay") {
   CHECK_FALSE(plan.rate(2).has_value());
 }
 
-TEST_CASE("nothing is lent with Policy=even") {
+TEST_CASE(
+    "with Policy=even no rate is planned, and readers get their entitlement") {
   ClusterPlan plan({pool_of("net", 1000)}, Policy::kEven);
   add(plan, "n1", hello_of(4, {reading(part_of(1, 100, 4), "net", 1)}));
   solve(plan);

@@ -31,7 +31,7 @@ struct Cluster {
   uint64_t sequence = 0;
 };
 
-TEST_CASE("an empty cluster has a view") {
+TEST_CASE("the view of an empty cluster has its pools, but no jobs or nodes") {
   Cluster cluster;
   const ClusterView view = cluster.view();
   CHECK(view.controller == "ctl:6830");
@@ -44,7 +44,7 @@ TEST_CASE("an empty cluster has a view") {
   CHECK(view.pools[0].bandwidth_bytes_per_s == 1000);
 }
 
-TEST_CASE("parts of a job are added up, nodes and pools with what it needs") {
+TEST_CASE("the view adds up a job's parts, and its needs on nodes and pools") {
   Cluster cluster;
   // 1 ms of loader CPU a sample: 4 cores give 4000 samples/s to one rank.
   JobPart wide = reading(part_of(7, 1000, 4), "scratch", 0.01);
@@ -99,7 +99,7 @@ TEST_CASE("a job of unknown costs has neither rate nor ceiling") {
   CHECK(view.jobs[0].entitled_cores == 4);
 }
 
-TEST_CASE("a silent node is marked, and the jobs with ranks on it") {
+TEST_CASE("a silent node and the jobs with ranks on it are marked") {
   Cluster cluster;
   cluster.hello("n1", hello_of(4, {part_of(7, 1000, 4)}), 0);
   cluster.hello("n2", hello_of(4, {part_of(8, 1000, 4)}), 95);

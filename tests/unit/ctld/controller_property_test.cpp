@@ -1,5 +1,5 @@
-// Random agents: whatever they say, grants keep capacities and floors, versions
-// rise, and nothing that happened on the way is left in the state.
+// Random agents: for any of their messages grants keep capacities and floors,
+// versions rise, and the state depends on the latest reports only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class RandomCluster {
     pass(1.5);
   }
 
-  // One thing that an agent may say.
+  // Sends one random message of an agent.
   void step() {
     Node& node = nodes_[random_() % nodes_.size()];
     switch (random_() % 8) {
@@ -114,8 +114,7 @@ class RandomCluster {
     }
   }
 
-  // What each node was granted last is what a controller that never saw
-  // anything else would grant it.
+  // The state equals that of a new controller that gets only the current parts.
   void check_against_fresh() {
     Controller other = fresh();
     for (const Node& node : nodes_) {
@@ -138,7 +137,7 @@ class RandomCluster {
       }
     }
     CHECK(ours.all_shares(0) == Approx(theirs.all_shares(0)));
-    // Optima may differ where there are several; their worth may not.
+    // There may be several optima; their objective values must agree.
     if (ours.gap()) CHECK(*ours.gap() <= 1e-3);
     if (theirs.gap()) CHECK(*theirs.gap() <= 1e-3);
   }
@@ -202,7 +201,7 @@ class RandomCluster {
     }
   }
 
-  // Of all that was told, at any time; of so few nodes all are told at once.
+  // Sum of the latest grants, at any time; so few nodes get theirs at once.
   void check_pools() const {
     double sum = 0;
     for (const Node& node : nodes_) {
@@ -220,7 +219,8 @@ class RandomCluster {
 
 }  // namespace
 
-TEST_CASE("capacities and floors hold in every grant, whatever agents say") {
+TEST_CASE(
+    "capacities and floors hold in every grant for random messages of agents") {
   const uint64_t seed = test_seed();
   INFO("PENSTOCK_TEST_SEED=" << seed);
   for (Policy policy : {Policy::kThroughput, Policy::kFair, Policy::kMaxMin}) {

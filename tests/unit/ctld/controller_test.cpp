@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kUnix_s = 1.78e9;
 
-// A controller and the agents of a small cluster, on a clock of their own.
+// A controller and the agents of a small cluster, on a simulated clock.
 struct Cluster {
   explicit Cluster(std::vector<PoolConfig> pools = {},
                    Controller::Settings settings = {})
@@ -64,7 +64,7 @@ struct Cluster {
   std::vector<ClusterEvent> events;
 };
 
-// Job 1 spans both; job 2 is its neighbour on the first.
+// Job 1 spans both nodes; job 2 is its neighbour on the first one.
 Cluster two_nodes() {
   Cluster cluster;
   cluster.say("n1", hello_of(8, {part_of(1, 5000, 4), part_of(2, 9000, 4)}));
@@ -75,19 +75,19 @@ Cluster two_nodes() {
 
 }  // namespace
 
-TEST_CASE("agents that say hello are granted the slow rank's rate") {
+TEST_CASE("agents that connect are granted the slow rank's rate") {
   Cluster cluster = two_nodes();
   CHECK(cluster.controller.is_active());
   CHECK(cluster.last["n1"].term == cluster.controller.term());
   CHECK(cluster.rate_of("n1", 1) == Approx(1000).epsilon(1e-3));
   CHECK(cluster.rate_of("n2", 1) == Approx(1000).epsilon(1e-3));
-  // Its rate is its node's own affair.
+  // A job of one node gets its rate from its node.
   CHECK(cluster.rate_of("n1", 2) == 0);
   CHECK(cluster.last["n1"].seen_sequence == 1);
   CHECK(cluster.last["n1"].decided_unix_s > kUnix_s);
 }
 
-TEST_CASE("every change of a node is answered, versions rise") {
+TEST_CASE("every change of a node is answered with the next version") {
   Cluster cluster = two_nodes();
   const uint64_t version = cluster.last["n2"].version;
   cluster.say("n2", JobChanged{1, part_of(3, 10, 0)});
@@ -145,7 +145,7 @@ TEST_CASE(
   cluster.say("n2", JobEnded{1, 1, {}}, /*missed=*/1);
   cluster.pass(0.1);
   CHECK(cluster.resyncs["n2"] == 1);
-  // Not believed: more may be missing.
+  // Not applied: more messages may be missing.
   CHECK(cluster.controller.plan().nodes_of(1).size() == 2);
   cluster.sessions["n1"] = 77;
   cluster.say("n1", JobEnded{8, 1, {}});
@@ -155,7 +155,7 @@ TEST_CASE(
   CHECK(cluster.controller.plan().nodes_of(1).size() == 1);
 }
 
-TEST_CASE("a heartbeat is answered, and shows a grant that was lost") {
+TEST_CASE("a heartbeat is answered, and a lost grant is sent again") {
   Cluster cluster = two_nodes();
   const NodeGrant granted = cluster.last["n2"];
   cluster.pass(5);
@@ -169,7 +169,7 @@ TEST_CASE("a heartbeat is answered, and shows a grant that was lost") {
   CHECK(cluster.grants["n2"] == before + 1);
 }
 
-TEST_CASE("a silent node's jobs are kept at floors, and forgotten at last") {
+TEST_CASE("a silent node's jobs get their floors, and are forgotten later") {
   Cluster cluster;
   cluster.say("n1", hello_of(4, {part_of(1, 9000, 1)}));
   cluster.say("n2", hello_of(4, {part_of(1, 9000, 1)}));
@@ -189,10 +189,12 @@ TEST_CASE("a silent node's jobs are kept at floors, and forgotten at last") {
     cluster.pass(10);
   }
   CHECK(cluster.controller.plan().nodes_of(1).size() == 1);
-  CHECK(cluster.rate_of("n1", 1) == 0);  // its only node's own affair now
+  CHECK(cluster.rate_of("n1", 1) == 0);  // now planned by its only node
 }
 
-TEST_CASE("a node gets its part of a pool and its needs without a controller") {
+TEST_CASE(
+    "a node gets its part of a pool and the shares to use without a "
+    "controller") {
   Cluster cluster({pool_of("net", 1000)});
   cluster.say("n1", hello_of(4, {reading(part_of(1, 100, 4), "net", 1)}));
   cluster.say("n2", hello_of(4, {reading(part_of(2, 2000, 4), "net", 1)}));
@@ -209,7 +211,7 @@ TEST_CASE("a node gets its part of a pool and its needs without a controller") {
   CHECK(first.bandwidth_bytes_per_s == 1000);
 }
 
-TEST_CASE("nodes that are forgotten hold nothing, and may come back") {
+TEST_CASE("forgotten nodes hold no bandwidth and may reconnect") {
   Cluster cluster({pool_of("net", 100000)});
   const auto hello = [](uint64_t job) {
     return hello_of(4, {reading(part_of(job, 1e6, 4), "net", 1)});
@@ -226,13 +228,13 @@ TEST_CASE("nodes that are forgotten hold nothing, and may come back") {
     cluster.pass(10);
   }
   CHECK(cluster.controller.plan().job_count() == 1);
-  // All that it needs, and its part of what is left.
+  // Its need, and its part of the rest.
   CHECK(cluster.last["live"].pools.at(0).bytes_per_s ==
         Approx(4000 + kDivided * 96000));
   const int grants = cluster.grants["live"];
   cluster.pass(5);
   CHECK(cluster.grants["live"] == grants);
-  // The agent refuses versions that it has seen.
+  // The agent refuses versions that it has seen before.
   cluster.say("dead7", hello(9));
   cluster.pass(2);
   CHECK(cluster.last["dead7"].version > version);
@@ -275,17 +277,17 @@ TEST_CASE("reductions for a job's start are sent to a few nodes at a time") {
   cluster.pass(2);
   CHECK(told() <= kBandwidth * (1 + 1e-9));
 
-  // More than that at once is taken from as many as it needs.
+  // A larger reduction is sent to as many nodes as it needs.
   std::vector<JobPart> many;
   for (uint64_t id = 1; id <= 100; ++id) {
     many.push_back(reading(part_of(1000 + id, 1e6, 0.04), "net", 1e3));
   }
   cluster.say("new", hello_of(8, many));
-  cluster.pass(0.7);  // a new node is waited for
+  cluster.pass(0.7);  // the solve waits for a new node
   CHECK(told() <= kBandwidth * (1 + Controller::kOverTold));
 }
 
-TEST_CASE("a report of a newer term ends ours") {
+TEST_CASE("a report of a newer term ends the controller's own") {
   Cluster cluster = two_nodes();
   const uint64_t term = cluster.controller.term();
   const int before = cluster.grants["n1"];
@@ -328,7 +330,7 @@ TEST_CASE("an agent that reports more CPUs than Slurm is excluded") {
   cluster.pass(2);
   CHECK_THAT(cluster.remarks, ContainsSubstring("node n1: cpus is 8"));
   CHECK(cluster.controller.plan().job_count() == 0);
-  // Once, until it says something else.
+  // Logged once, until the report changes.
   cluster.remarks.clear();
   cluster.say("n1", hello_of(8, {part_of(1, 5000, 4)}));
   cluster.pass(2);
@@ -336,7 +338,7 @@ TEST_CASE("an agent that reports more CPUs than Slurm is excluded") {
   cluster.say("n1", hello_of(9, {part_of(1, 5000, 4)}));
   cluster.pass(2);
   CHECK_THAT(cluster.remarks, ContainsSubstring("node n1: cpus is 9"));
-  // Slurm's word may also come later.
+  // Slurm's count may also arrive later.
   cluster.say("n2", hello_of(8, {part_of(2, 5000, 4)}));
   cluster.pass(1);
   CHECK(cluster.controller.plan().job_count() == 1);
@@ -344,7 +346,7 @@ TEST_CASE("an agent that reports more CPUs than Slurm is excluded") {
   CHECK(cluster.controller.plan().job_count() == 0);
 }
 
-TEST_CASE("listeners are told of starts, changes and ends") {
+TEST_CASE("listeners receive starts, changes and ends of jobs") {
   using Kind = ClusterEvent::Kind;
   Cluster cluster = two_nodes();
   cluster.events.clear();
@@ -364,7 +366,7 @@ TEST_CASE("listeners are told of starts, changes and ends") {
   CHECK(cluster.events[4].job == 2);
 }
 
-TEST_CASE("a job's last word is what listeners are told of its end") {
+TEST_CASE("the end of a job carries its last values to listeners") {
   Cluster cluster = two_nodes();
   cluster.events.clear();
   JobPart last = part_of(2, 9000, 4);
@@ -375,7 +377,7 @@ TEST_CASE("a job's last word is what listeners are told of its end") {
   CHECK(cluster.events[0].part.mean_rate == 77);
 }
 
-TEST_CASE("jobs of a node that is left out have ended for listeners") {
+TEST_CASE("jobs of an excluded node end for listeners") {
   Cluster cluster = two_nodes();
   cluster.events.clear();
   cluster.controller.set_slurm_cpus("n1", 4);
@@ -384,7 +386,8 @@ TEST_CASE("jobs of a node that is left out have ended for listeners") {
   CHECK((cluster.events[1].kind == ClusterEvent::Kind::kPartEnded));
 }
 
-TEST_CASE("earlier runs are told to a job's nodes until its cost is known") {
+TEST_CASE(
+    "figures of earlier runs go to a job's nodes until its cost is known") {
   Cluster cluster;
   JobPart blind = part_of(7, 2, 1);
   blind.in_cores = true;
@@ -395,7 +398,7 @@ TEST_CASE("earlier runs are told to a job's nodes until its cost is known") {
     return std::optional<EarlierFigures>();
   };
   const EarlierFigures earlier{800, 4e-3, 1e-3, 1e5, 0.3};
-  cluster.controller.set_earlier(7, earlier);  // of a job that is not there
+  cluster.controller.set_earlier(7, earlier);  // for an unknown job
   cluster.say("n1", hello_of(4, {blind}));
   cluster.say("n2", hello_of(4, {}));
   cluster.pass(2);
@@ -409,7 +412,7 @@ TEST_CASE("earlier runs are told to a job's nodes until its cost is known") {
   cluster.say("n1", JobChanged{4, part_of(7, 800, 1)});
   cluster.pass(0.1);
   CHECK_FALSE(told("n1"));
-  // The number comes back with another job.
+  // Another job reuses the id.
   cluster.say("n1", JobEnded{4, 7, {}});
   cluster.say("n2", JobEnded{4, 7, {}});
   cluster.say("n2", JobChanged{4, blind});
@@ -417,7 +420,7 @@ TEST_CASE("earlier runs are told to a job's nodes until its cost is known") {
   CHECK_FALSE(told("n2"));
 }
 
-TEST_CASE("a part that its node cannot have has ended for listeners") {
+TEST_CASE("a part that becomes too large for its node ends for listeners") {
   Cluster cluster = two_nodes();
   cluster.events.clear();
   cluster.say("n1", JobChanged{8, part_of(2, 9000, 40)});

@@ -17,7 +17,7 @@ double ceiling_of(const std::optional<Profile>& profile) {
   return 1 / profile->accelerator_s_per_sample;
 }
 
-TEST_CASE("earlier runs of the user's kind give the next one's profile") {
+TEST_CASE("a user's earlier runs of a kind give the profile of the next run") {
   EarlierRuns runs;
   const JobRecord first = run_of(100);
   JobRecord foreign = run_of(7), other = run_of(9), running = run_of(11);
@@ -42,7 +42,7 @@ TEST_CASE("only the latest runs count") {
   CHECK(ceiling_of(runs.profile_for(1000, full_record().kind)) == Approx(50));
 }
 
-TEST_CASE("the kind without a new run for longest is forgotten first") {
+TEST_CASE("the kind with the oldest latest run is forgotten first") {
   EarlierRuns runs;
   JobRecord run = run_of(100);
   for (size_t i = 0; i < EarlierRuns::kMaxKinds; ++i) {

@@ -72,7 +72,7 @@ TEST_CASE("a run's record is replaced; requeued runs and reused ids are not") {
   CHECK((*rows)[0].row == 5);
 }
 
-TEST_CASE("queries choose by user, job, time and page") {
+TEST_CASE("queries filter by user, job, time and page") {
   Scratch scratch;
   HistoryFile file = open_file(scratch.file("h"));
   std::vector<JobRecord> jobs;
@@ -167,7 +167,7 @@ std::unique_ptr<Database> database_of(const std::string& path,
   return *std::move(database);
 }
 
-TEST_CASE("a history of version 1 is brought up with all its rows") {
+TEST_CASE("a history of version 1 is migrated with all its rows") {
   Scratch scratch;
   database_of(scratch.file("h"),
               read_text(std::string(PENSTOCK_FIXTURES) + "/version_1.sql"));
@@ -206,14 +206,14 @@ TEST_CASE("a history of version 1 is brought up with all its rows") {
     CHECK((*rows)[1].job.last_seen_unix_s == 1780002100);
     CHECK((*rows)[0].job.last_seen_unix_s == 1780002500);
     CHECK(ids(file.find({.job_id = 101})) == Ids{102});
-    // And it takes what is new.
+    // The migrated file accepts new rows.
     REQUIRE(file.put({full_record()}));
     REQUIRE(file.set_value("term", "1"));
   }
   CHECK(ids(open_file(scratch.file("h")).find({})).size() == 6);
 }
 
-TEST_CASE("a history of version 2 is brought up with all its rows") {
+TEST_CASE("a history of version 2 is migrated with all its rows") {
   Scratch scratch;
   database_of(scratch.file("h"),
               read_text(std::string(PENSTOCK_FIXTURES) + "/version_2.sql"));
@@ -221,14 +221,14 @@ TEST_CASE("a history of version 2 is brought up with all its rows") {
   Result<std::vector<HistoryRow>> rows = file.find({});
   REQUIRE(rows);
   REQUIRE(rows->size() == 2);
-  // As it was but for what nobody had told then.
+  // Unchanged, without the fields that version 2 did not have.
   JobRecord old = full_record(100);
   old.run = {};
   CHECK((*rows)[1].job == old);
   CHECK((*rows)[0].job.state == "RUNNING");
   CHECK((*rows)[0].job.run == RunTotals());
   CHECK(*file.value("term") == "7");
-  // And it takes what is new, also of a run that it knew.
+  // The migrated file accepts new fields, also of a run that it has.
   JobRecord now = full_record(100);
   REQUIRE(file.put({now}));
   rows = file.find({.job_id = 100});
@@ -239,7 +239,7 @@ TEST_CASE("a history of version 2 is brought up with all its rows") {
 
 TEST_CASE("a failed migration leaves the file unchanged") {
   Scratch scratch;
-  // A table in the way of the second step's.
+  // An existing table makes the second step fail.
   database_of(scratch.file("h"),
               read_text(std::string(PENSTOCK_FIXTURES) + "/version_1.sql") +
                   "CREATE TABLE single_values (x);");
@@ -254,7 +254,8 @@ TEST_CASE("a failed migration leaves the file unchanged") {
   CHECK(*database->ask("SELECT count(*) FROM pragma_table_info('jobs')") == 29);
 }
 
-TEST_CASE("a newer history and another program's database are not touched") {
+TEST_CASE(
+    "a newer history and another program's database are refused unchanged") {
   Scratch scratch;
   struct Row {
     const char* sql;
@@ -308,14 +309,14 @@ TEST_CASE(
 
 constexpr const char* kOtherProcess = "PENSTOCK_TEST_HISTORY";
 
-// Run by the next one, in a process of its own.
+// Run by the next test, in another process.
 TEST_CASE("another process sets a value", "[.][other-process]") {
   const char* path = std::getenv(kOtherProcess);
   REQUIRE(path != nullptr);
   REQUIRE(open_file(path).set_value("term", "8"));
 }
 
-TEST_CASE("another process that looks in takes nothing away") {
+TEST_CASE("another process that opens the history removes no data") {
   Scratch scratch;
   const std::string path = scratch.file("h");
   HistoryFile writer = open_file(path), reader = open_file(path);
@@ -354,7 +355,7 @@ TEST_CASE("a search that takes too long is ended, and the next one works") {
   CHECK(*database->ask("SELECT count(*) FROM jobs WHERE job_id < 5") == 1);
 }
 
-TEST_CASE("kinds leave numbers out, hashes are FNV-1a's") {
+TEST_CASE("kinds ignore numbers, and hashes are FNV-1a") {
   CHECK(text_hash("") == "cbf29ce484222325");
   CHECK(text_hash("a") == "af63dc4c8601ec8c");
   CHECK(text_hash("foobar") == "85944171f73967e8");

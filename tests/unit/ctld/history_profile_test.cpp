@@ -26,7 +26,7 @@ TEST_CASE("a profile holds the geometric means of the runs") {
   CHECK(predict(profile));
 }
 
-TEST_CASE("runs that did not measure long enough teach nothing") {
+TEST_CASE("runs without a long enough measurement give no figures") {
   JobRecord good = full_record(), brief = good, blind = good, zero = good;
   brief.measured_s = 9.9;
   blind.ceiling_samples_per_s.reset();
@@ -52,7 +52,7 @@ TEST_CASE("a figure that no run knows stays unknown") {
   CHECK_FALSE(prediction->loader_cpu_s_per_sample.known());
 }
 
-TEST_CASE("more runs that agree narrow the interval, spread widens it") {
+TEST_CASE("more agreeing runs narrow the interval, spread widens it") {
   const auto error_of = [](int runs, double spread) {
     std::vector<RunFigures> list;
     for (int i = 0; i < runs; ++i) {
@@ -68,10 +68,10 @@ TEST_CASE("more runs that agree narrow the interval, spread widens it") {
   CHECK(error_of(2, 100) == 0.9);
 }
 
-// Kinds whose spread is drawn as the prior believes it: how often the next
-// run's ceiling lies in the interval. It is symmetric round the value, so it
-// holds more than its 90%, and it must not be useless.
-TEST_CASE("the interval holds the next run's ceiling nine times in ten") {
+// For kinds with a spread drawn from the prior: how often the interval contains
+// the next run's ceiling. The interval is symmetric around the value, so it
+// contains more than 90%, but it must not be uselessly wide.
+TEST_CASE("the interval contains the next run's ceiling nine times in ten") {
   const char* given = std::getenv("PENSTOCK_TEST_SEED");
   const auto seed = given ? std::stoull(given) : std::random_device()();
   INFO("PENSTOCK_TEST_SEED=" << seed);

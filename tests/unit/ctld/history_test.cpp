@@ -1,4 +1,4 @@
-// The history under what can happen to it: crashes, damage, locks, full disks.
+// The history under crashes, damage, locks and full disks.
 #include "select_ext/ctld/history.h"
 
 #include <signal.h>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPatience_ms = 20000;
 
-// What was said, from whichever thread.
+// Collects the log lines of all threads.
 class Said {
  public:
   History::Say sink() {
@@ -110,7 +110,7 @@ TEST_CASE("records reach the file within the period, and at the end") {
   CHECK(said.lines().empty());
 }
 
-TEST_CASE("kill -9 loses no record that was put a second before") {
+TEST_CASE("kill -9 loses no record that is older than a second") {
   Scratch scratch;
   int to_parent[2];
   REQUIRE(::pipe(to_parent) == 0);
@@ -159,7 +159,7 @@ TEST_CASE("kill -9 loses no record that was put a second before") {
   CHECK(kept <= notes.size());
 }
 
-TEST_CASE("values come back after a restart") {
+TEST_CASE("values are kept over a restart") {
   Scratch scratch;
   Said said;
   {
@@ -172,7 +172,7 @@ TEST_CASE("values come back after a restart") {
   CHECK(*history->value("none") == "");
 }
 
-TEST_CASE("retention works beside the writing") {
+TEST_CASE("retention removes rows beside the writing") {
   Scratch scratch;
   Said said;
   HistoryOptions options = quick(scratch.file("h"));
@@ -235,9 +235,7 @@ void damage(const std::string& path) {
   file << std::string(size - 4096, '\x5a');
 }
 
-TEST_CASE(
-    "a file damaged while it is in use is set aside, nothing pending "
-    "is lost") {
+TEST_CASE("a file damaged in use is set aside, and no pending record is lost") {
   Scratch scratch;
   Said said;
   const std::string path = scratch.file("h");
@@ -343,8 +341,8 @@ void fill(const std::string& path) {
 }
 
 TEST_CASE(
-    "on a full disk the service goes on, says so once, and writes when "
-    "there is room") {
+    "on a full disk the service continues, logs it once, and writes once there "
+    "is room") {
   if (::geteuid() != 0) {
     WARN("skipped: only root can mount a small disk");
     return;
@@ -361,7 +359,7 @@ TEST_CASE(
     fill(disk.path + "/ballast");
   }
   for (uint32_t id = 2; id <= 300; ++id) history->put(recent(id));
-  // It is counted first.
+  // The failure is counted before it is logged.
   wait_for("the failure",
            [&] { return history->counts().failing && !said.lines().empty(); });
   const uint64_t written = history->counts().written;

@@ -51,12 +51,13 @@ ClusterEvent part_ended(const std::string& node, const JobPart& part) {
   return {Agents::kPartEnded, node, part.id, part, false};
 }
 
-TEST_CASE("a run's record joins what Slurm and the agents of its nodes say") {
+TEST_CASE(
+    "a run's record joins the data of Slurm and of the agents on its nodes") {
   JobRecorder recorder;
   JobPart slow = measured(1, 90, 2), fast = measured(1, 100, 1);
   slow.loader_cpu_s_per_sample = 0.004;
   recorder.on_cluster(changed("n1", fast), kNow);
-  CHECK(recorder.take(kNow).empty());  // Slurm has not been heard of it
+  CHECK(recorder.take(kNow).empty());  // Slurm has not reported it yet
   recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow + 1);
   recorder.on_cluster(changed("n2", slow), kNow + 1);
   std::vector<JobRecord> records = recorder.take(kNow + 1);
@@ -136,7 +137,7 @@ TEST_CASE("a requeued job leaves a record of each run") {
   CHECK(records[1].state == "FAILED");
 }
 
-TEST_CASE("a job that Slurm lost ends when that is seen") {
+TEST_CASE("a job that Slurm lost ends when the loss is noticed") {
   JobRecorder recorder;
   recorder.on_cluster(changed("n1", measured(1, 100, 1)), kNow);
   recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
@@ -147,7 +148,7 @@ TEST_CASE("a job that Slurm lost ends when that is seen") {
   CHECK(records[0].end_unix_s == kNow + 7);
 }
 
-TEST_CASE("where Slurm is never heard agents' word is recorded") {
+TEST_CASE("without data from Slurm those of the agents are recorded") {
   JobRecorder recorder;
   JobPart part = measured(1, 100, 2);
   part.started_unix_s = kNow - 5;
@@ -164,7 +165,7 @@ TEST_CASE("where Slurm is never heard agents' word is recorded") {
   CHECK(recorder.known_jobs() == 0);
 }
 
-TEST_CASE("a record holds what the agents' last words say of the run") {
+TEST_CASE("a record has the values of the agents' last reports") {
   JobRecorder recorder;
   recorder.set_cluster("alpha");
   JobPart one = measured(1, 100, 2), two = measured(1, 100, 1);
@@ -194,7 +195,8 @@ TEST_CASE("a record holds what the agents' last words say of the run") {
   CHECK(records[0].trainer_reserve_cores == 1);
 }
 
-TEST_CASE("a run's times are averaged by ranks, its core seconds added up") {
+TEST_CASE(
+    "a run's times are averaged over ranks, its core seconds are summed") {
   JobRecorder recorder;
   JobPart three = measured(1, 100, 3), one = measured(1, 100, 1);
   three.run = {.wall_s = 100,
@@ -215,14 +217,14 @@ TEST_CASE("a run's times are averaged by ranks, its core seconds added up") {
   CHECK(run.wall_s == 100);
   CHECK(run.parts_s.compute == 50);  // (3 x 60 + 20) / 4
   CHECK(run.parts_s.prep_stall == 20);
-  CHECK_FALSE(run.parts_s.fetch_stall);  // one node cannot tell
-  CHECK_FALSE(run.away_core_s);          // none does
+  CHECK_FALSE(run.parts_s.fetch_stall);  // unknown on one node
+  CHECK_FALSE(run.away_core_s);          // unknown on both
   CHECK(run.home_core_s == 600);
   CHECK(run.lent_core_s == 0);
   CHECK(run.floor_samples_per_s == 70);
 }
 
-TEST_CASE("a node of a release that tells no times leaves the job's unknown") {
+TEST_CASE("a node of a release that reports no times makes the job's unknown") {
   JobRecorder recorder;
   JobPart tells = measured(1, 100, 1);
   tells.run = {.wall_s = 100, .parts_s = {.compute = 60}, .home_core_s = 5};
@@ -233,7 +235,7 @@ TEST_CASE("a node of a release that tells no times leaves the job's unknown") {
   CHECK(recorder.take(kNow)[0].run == RunTotals());
 }
 
-TEST_CASE("a node that was forgotten and comes back is counted once") {
+TEST_CASE("a forgotten node that reconnects is counted once") {
   JobRecorder recorder;
   JobPart part = measured(1, 100, 1);
   part.grant_changes = 4;
@@ -248,7 +250,7 @@ TEST_CASE("a node that was forgotten and comes back is counted once") {
   CHECK(records[0].grant_changes == 6);
 }
 
-TEST_CASE("a job's kind is known when Slurm has told what runs in it") {
+TEST_CASE("a job's kind is known once Slurm has reported its command") {
   JobRecorder recorder;
   CHECK_FALSE(recorder.kind_of(1));
   recorder.on_cluster(changed("n1", measured(1, 100, 1)), kNow);
@@ -258,20 +260,20 @@ TEST_CASE("a job's kind is known when Slurm has told what runs in it") {
   CHECK_FALSE(recorder.kind_of(1));
   recorder.on_slurm({Slurm::kStarted, slurm_job(2), {}}, kNow);
   CHECK_FALSE(recorder.kind_of(1));
-  CHECK_FALSE(recorder.kind_of(2));  // nobody manages it
+  CHECK_FALSE(recorder.kind_of(2));  // not a managed job
   recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
   REQUIRE(recorder.kind_of(1));
   CHECK(recorder.kind_of(1)->kind == job_kind("train_7", "/home/ada/train.sh"));
 }
 
-TEST_CASE("ranks that end after Slurm's word leave nothing behind") {
+TEST_CASE("ranks that end after their job ended in Slurm leave no record") {
   JobRecorder recorder;
   const JobPart part = measured(1, 100, 1);
   recorder.on_slurm({Slurm::kStarted, slurm_job(1), {}}, kNow);
   recorder.on_cluster(changed("n1", part), kNow);
   recorder.on_slurm(ended(slurm_job(1)), kNow + 10);
   CHECK(recorder.take(kNow + 10).size() == 1);
-  recorder.on_cluster(changed("n1", part), kNow + 10.5);  // was on its way
+  recorder.on_cluster(changed("n1", part), kNow + 10.5);  // a late message
   recorder.on_cluster(part_ended("n1", part), kNow + 11);
   CHECK(recorder.take(kNow + 12).empty());
   CHECK(recorder.take(kNow + 90).empty());

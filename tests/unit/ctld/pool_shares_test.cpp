@@ -27,7 +27,8 @@ TEST_CASE("unused bandwidth is divided by shares") {
   CHECK(granted[1].granted_bytes_per_s == Approx(kDivided * 80.0 * 3 / 4));
 }
 
-TEST_CASE("a reader of unknown need has its entitlement, others give way") {
+TEST_CASE(
+    "a reader of unknown need gets its entitlement at the others' expense") {
   const auto granted =
       share_pool(100, {{0, 1, 10, 90, false}, {1, 1, 0, 0, true}});
   CHECK(granted[1].granted_bytes_per_s == Approx(50));

@@ -69,17 +69,17 @@ Briefs briefs(const std::vector<SlurmEvent>& events) {
   return out;
 }
 
-// What the second look tells after the first.
+// The events of the second poll after the first one.
 Briefs between(const std::vector<SlurmJob>& first,
                const std::vector<SlurmJob>& second) {
   SlurmJobs jobs;
   (void)jobs.look(first);
   Briefs events = briefs(jobs.look(second));
-  CHECK(jobs.look(second).empty());  // nothing is told twice
+  CHECK(jobs.look(second).empty());  // no event is repeated
   return events;
 }
 
-TEST_CASE("jobs start and end") {
+TEST_CASE("starts and ends of jobs give one event each") {
   CHECK(between({}, {waiting(1)}).empty());
   CHECK(between({waiting(1)}, {running(1)}) ==
         Briefs{{Kind::kStarted, 1, "RUNNING"}});
@@ -91,7 +91,7 @@ TEST_CASE("jobs start and end") {
   CHECK(between({ended(1)}, {}).empty());
 }
 
-TEST_CASE("a job that is completing had all its nodes") {
+TEST_CASE("the end of a completing job has all nodes that the job had") {
   SlurmJobs jobs;
   SlurmJob whole = running(1);
   whole.nodes = "n[1-2]";
@@ -108,13 +108,13 @@ TEST_CASE("a job that is completing had all its nodes") {
   CHECK(events[0].job.cpus == 8);
 }
 
-TEST_CASE("a job that Slurm forgot between two looks has ended") {
+TEST_CASE("a job that is missing from the next poll has ended as LOST") {
   CHECK(between({running(1), running(2), suspended(3)}, {running(2)}) ==
         Briefs{{Kind::kEnded, 1, "LOST"}, {Kind::kEnded, 3, "LOST"}});
   CHECK(between({waiting(1)}, {}).empty());
 }
 
-TEST_CASE("a job that ran between two looks is not missed") {
+TEST_CASE("a job that ran between two polls gives a start and an end") {
   const Briefs both = {{Kind::kStarted, 1, "FAILED"},
                        {Kind::kEnded, 1, "FAILED"}};
   CHECK(between({}, {ended(1, "FAILED")}) == both);
@@ -124,7 +124,7 @@ TEST_CASE("a job that ran between two looks is not missed") {
   CHECK(between({waiting(2)}, {cancelled}).empty());
 }
 
-TEST_CASE("a requeued job is two runs under one number") {
+TEST_CASE("a requeued job gives two runs with one id") {
   // slurmctld shows it waiting, then counts the restart, then runs it.
   SlurmJobs jobs;
   (void)jobs.look({in_run(running(1), 0, 1010)});
@@ -134,7 +134,7 @@ TEST_CASE("a requeued job is two runs under one number") {
   CHECK(briefs(jobs.look({in_run(running(1), 1, 2000)})) ==
         Briefs{{Kind::kStarted, 1, "RUNNING"}});
 
-  // All of it between two looks.
+  // The same between two polls.
   const Briefs quick =
       between({in_run(running(1), 0, 1010)}, {in_run(running(1), 1, 2000)});
   CHECK(quick == Briefs{{Kind::kRequeued, 1, "RUNNING"},
@@ -148,13 +148,13 @@ TEST_CASE("a requeued job is two runs under one number") {
   CHECK(events[1].kind == Kind::kStarted);
   CHECK(events[1].job.restart_count == 1);
   CHECK(events[2].kind == Kind::kEnded);
-  // One that failed and was requeued by its user.
+  // A failed job that its user requeued.
   CHECK(between({in_run(ended(1, "FAILED"), 0, 1010)},
                 {in_run(running(1), 1, 2000)}) ==
         Briefs{{Kind::kStarted, 1, "RUNNING"}});
 }
 
-TEST_CASE("a number that came back is another job") {
+TEST_CASE("a reused id is another job") {
   SlurmJob other = in_run(running(1), 0, 5000);
   other.submit_unix_s = 4990;
   CHECK(between({running(1)}, {other}) ==
@@ -162,7 +162,7 @@ TEST_CASE("a number that came back is another job") {
   CHECK(between({ended(1)}, {other}) == Briefs{{Kind::kStarted, 1, "RUNNING"}});
 }
 
-TEST_CASE("jobs are suspended, resumed and resized") {
+TEST_CASE("suspended, resumed and resized jobs give events") {
   CHECK(between({running(1)}, {suspended(1)}) ==
         Briefs{{Kind::kSuspended, 1, "SUSPENDED"}});
   CHECK(between({suspended(1)}, {running(1)}) ==
@@ -187,7 +187,7 @@ TEST_CASE("jobs are suspended, resumed and resized") {
                {Kind::kSuspended, 1, "SUSPENDED"}});
 }
 
-TEST_CASE("tasks of an array and components of a het job are jobs") {
+TEST_CASE("tasks of an array and components of a het job count as jobs") {
   SlurmJob task0 = running(10), task1 = running(11), rest = waiting(12);
   task0.array_job_id = task1.array_job_id = rest.array_job_id = 12;
   task0.array_task_id = 0;
@@ -203,7 +203,7 @@ TEST_CASE("tasks of an array and components of a het job are jobs") {
   CHECK(events[1].job == task1);
   CHECK(events[2].job == lead);
   CHECK(events[3].job == second);
-  // The last task takes the array's own number.
+  // The last task has the array's own id.
   SlurmJob last = running(12);
   last.array_job_id = 12;
   last.array_task_id = 2;
@@ -215,7 +215,7 @@ TEST_CASE("tasks of an array and components of a het job are jobs") {
       Briefs{{Kind::kEnded, 10, "COMPLETED"}, {Kind::kStarted, 12, "RUNNING"}});
 }
 
-TEST_CASE("nodes are told when they come, change and go") {
+TEST_CASE("new, changed and removed nodes give events") {
   SlurmJobs jobs;
   using Nodes = std::vector<SlurmNode>;
   const auto told = [&](const Nodes& nodes) {

@@ -17,7 +17,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Clock = std::chrono::steady_clock;
 
-// A slurmctld that does as it is told, from any thread.
+// A fake slurmctld that a test controls; thread-safe.
 struct FakeSlurm {
   std::mutex mutex;
   std::condition_variable changed;
@@ -86,7 +86,7 @@ SlurmJob running(uint32_t id) {
   return job;
 }
 
-// What comes next; fails after 20 s.
+// Waits for the next news; fails after 20 s.
 SlurmPoller::News next(SlurmPoller& poller) {
   pollfd wait{poller.ready_fd(), POLLIN, 0};
   REQUIRE(::poll(&wait, 1, 20000) == 1);
@@ -102,7 +102,7 @@ void wait_for(Condition condition) {
   }
 }
 
-TEST_CASE("what has changed is told, and then nothing") {
+TEST_CASE("a change is reported once") {
   auto slurm = std::make_shared<FakeSlurm>();
   slurm->jobs = {running(1)};
   auto poller = poll_of(slurm);
@@ -120,7 +120,7 @@ TEST_CASE("what has changed is told, and then nothing") {
   CHECK(news.events[0].job == running(2));
 }
 
-TEST_CASE("the site is told once, and jobs that wait as they change") {
+TEST_CASE("the site is reported once, and pending jobs when they change") {
   auto slurm = std::make_shared<FakeSlurm>();
   SlurmJob waiting = running(3);
   waiting.phase = SlurmPhase::kWaiting;
@@ -136,7 +136,7 @@ TEST_CASE("the site is told once, and jobs that wait as they change") {
   REQUIRE(news.waiting);
   CHECK(*news.waiting ==
         std::vector<WaitingJob>{{3, "gres:gpu:2,gres:loader_cpu:8"}});
-  waiting.start_unix_s = 1780000000;  // is expected then
+  waiting.start_unix_s = 1780000000;  // expected start
   slurm->set({running(1), running(2), waiting});
   news = next(*poller);
   CHECK_FALSE(news.site);
@@ -163,12 +163,12 @@ TEST_CASE("an absent slurmctld is logged once, and no data is dropped") {
   CHECK(poller->take().remarks.empty());
   slurm->set_down(false);
   news = next(*poller);
-  CHECK(news.events.empty());  // job 1 has gone on
+  CHECK(news.events.empty());  // job 1 still runs
   REQUIRE(news.remarks.size() == 1);
   CHECK_THAT(news.remarks[0], ContainsSubstring("answers again"));
 }
 
-TEST_CASE("an api that cannot be made is tried again") {
+TEST_CASE("a failed creation of the API is retried") {
   std::atomic<int> tried = 0;
   auto slurm = std::make_shared<FakeSlurm>();
   auto poller = SlurmPoller::start(

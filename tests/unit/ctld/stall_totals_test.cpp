@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// Ran for so many hours on so many GPUs; the figures cover all of it.
+// A run of `hours` on `gpus`, with figures for all of that time.
 JobRecord run_of(double hours, uint32_t gpus) {
   JobRecord job;
   job.gpus = gpus;
@@ -27,7 +27,7 @@ StallTotals totals_of(const std::vector<JobRecord>& jobs) {
   return totals;
 }
 
-TEST_CASE("hours are wall time by GPUs, not an average of shares") {
+TEST_CASE("hours are wall time times GPUs, not an average of shares") {
   JobRecord large = run_of(10, 8), small = run_of(1, 1);
   large.run.parts_s.fetch_stall = 36000 * 0.01;
   small.run.parts_s.fetch_stall = 3600 * 0.99;
@@ -43,7 +43,7 @@ TEST_CASE("hours are wall time by GPUs, not an average of shares") {
   CHECK(totals.known_gpu_h.prep_stall == 0);
 }
 
-TEST_CASE("a rank stands for a GPU where Slurm counts none") {
+TEST_CASE("a rank counts as a GPU if Slurm reports none") {
   JobRecord job = run_of(2, 0);
   job.ranks = 3;
   CHECK(gpus_of(job) == 3);
@@ -52,18 +52,18 @@ TEST_CASE("a rank stands for a GPU where Slurm counts none") {
   CHECK(totals.stand_in_gpu_h == Approx(6));
 }
 
-TEST_CASE("a run lasts to its end, or until it was last seen") {
+TEST_CASE("a run lasts until its end, or until it was last seen") {
   JobRecord job = run_of(2, 1);
   CHECK(ran_s(job) == Approx(7200));
   job.end_unix_s.reset();
   job.last_seen_unix_s = 1780000000 + 9000;
   CHECK(ran_s(job) == Approx(9000));
-  job.start_unix_s.reset();  // no Slurm was heard
+  job.start_unix_s.reset();  // no data from Slurm
   CHECK(ran_s(job) == Approx(7200));
   CHECK(ran_s(JobRecord()) == 0);
 }
 
-TEST_CASE("what nobody told is run, and no more") {
+TEST_CASE("unreported time counts as run time only") {
   JobRecord untold = run_of(5, 2), part = run_of(4, 1);
   untold.run = {};
   untold.end_unix_s.reset();
@@ -79,13 +79,13 @@ TEST_CASE("what nobody told is run, and no more") {
   CHECK(totals.cores_known == 0);
 }
 
-TEST_CASE("what the kernel's figures say is told apart") {
+TEST_CASE("hours estimated from the kernel's figures are counted separately") {
   JobRecord job = run_of(3, 1);
   job.run.parts_s.prep_stall = 100;
   CHECK(totals_of({job}).estimated_gpu_h == Approx(3));
 }
 
-TEST_CASE("core hours are added where a run tells all three") {
+TEST_CASE("core hours are added only for runs that report all three figures") {
   JobRecord job = run_of(1, 1), half = run_of(1, 1);
   job.run.home_core_s = 7200;
   job.run.away_core_s = 3600;
@@ -98,7 +98,7 @@ TEST_CASE("core hours are added where a run tells all three") {
   CHECK(totals.lent_core_h == Approx(0.5));
 }
 
-TEST_CASE("the gain is the hours that the floor would have taken more") {
+TEST_CASE("the gain is the extra hours that a run would take at its floor") {
   JobRecord faster = run_of(10, 4), slower = run_of(10, 1);
   faster.run.active_s = slower.run.active_s = 9 * 3600;
   faster.mean_rate_samples_per_s = 150;
@@ -108,11 +108,11 @@ TEST_CASE("the gain is the hours that the floor would have taken more") {
   CHECK(totals.judged_gpu_h == Approx(45));
   CHECK(totals.gained_gpu_h == Approx(36 * 0.5));
   CHECK(totals.below_floor_gpu_h == Approx(9 * 0.1));
-  // What was trained in 36 GPU hours takes 54 at the floor.
+  // The work of 36 GPU hours takes 54 at the floor.
   CHECK(36.0 * 150 / 100 - 36 == Approx(totals.gained_gpu_h));
 }
 
-TEST_CASE("without a floor, a rate or its time nothing is judged") {
+TEST_CASE("without a floor, a rate or active time no gain is judged") {
   JobRecord job = run_of(10, 1);
   job.run.active_s = 3600;
   job.run.floor_samples_per_s = 100;
@@ -129,7 +129,7 @@ TEST_CASE("without a floor, a rate or its time nothing is judged") {
   CHECK(totals_of({rateless, floorless}).judged_gpu_h == 0);
 }
 
-TEST_CASE("totals travel, and what is no figure counts as none") {
+TEST_CASE("totals are read back from JSON, and invalid figures count as zero") {
   const StallTotals totals = totals_of({full_record(), run_of(1, 1)});
   CHECK(read_stall_totals(json::parse(to_json(totals).dump())) == totals);
   for (const char* text :
@@ -159,7 +159,8 @@ JobRecord random_record(std::mt19937_64& random) {
   return job;
 }
 
-TEST_CASE("sums hold for any runs, however they are cut into pages") {
+TEST_CASE(
+    "sums hold for any runs and do not depend on the division into pages") {
   const uint64_t seed = std::random_device()();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

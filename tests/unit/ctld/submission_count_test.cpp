@@ -17,7 +17,8 @@ job_submit::Submission nth(uint64_t number, uint64_t hook_ns = 50'000) {
   return it;
 }
 
-TEST_CASE("a plugin is heard, and then a thousand of its hooks") {
+TEST_CASE(
+    "a plugin's first datagram is logged, and then every thousand hooks") {
   SubmissionCount count;
   CHECK(count.add(nth(1)) == "slurmctld's plugin is heard");
   std::string line;
@@ -32,7 +33,7 @@ TEST_CASE("a plugin is heard, and then a thousand of its hooks") {
   CHECK_THAT(line, ContainsSubstring(" 0 not heard"));
 }
 
-TEST_CASE("a plugin that was loaded anew is counted from its start") {
+TEST_CASE("a reloaded plugin is counted from its start") {
   SubmissionCount count;
   (void)count.add(nth(1));
   job_submit::Submission again = nth(1);
@@ -40,7 +41,7 @@ TEST_CASE("a plugin that was loaded anew is counted from its start") {
   CHECK(count.add(again) == "slurmctld's plugin is heard");
 }
 
-TEST_CASE("numbers that go back do no harm") {
+TEST_CASE("numbers that decrease are ignored") {
   SubmissionCount count;
   (void)count.add(nth(5000));
   CHECK(count.add(nth(1)).empty());

@@ -13,7 +13,8 @@ TEST_CASE("no controller becomes active before an agent's first message") {
   CHECK_FALSE(terms.should_begin(1000));
 }
 
-TEST_CASE("a first primary begins at once, its backup waits a time-out") {
+TEST_CASE(
+    "a first primary becomes active after 1 s, its backup after a time-out") {
   Terms primary(0, kTimeout_s, 0);
   Terms backup(1, kTimeout_s, 0);
   for (Terms* it : {&primary, &backup}) it->heard("n1", 0, 0, 100);
@@ -24,7 +25,7 @@ TEST_CASE("a first primary begins at once, its backup waits a time-out") {
   CHECK(backup.should_begin(130));
 }
 
-TEST_CASE("a backup begins when every agent says that the other is silent") {
+TEST_CASE("a backup becomes active once every agent reports a silent primary") {
   Terms backup(1, kTimeout_s, 0);
   backup.heard("n1", 16, 31, 100);
   backup.heard("n2", 16, 2, 100);
@@ -36,7 +37,7 @@ TEST_CASE("a backup begins when every agent says that the other is silent") {
   CHECK(backup.term() == term);
 }
 
-TEST_CASE("an agent that has not been heard lately has no say") {
+TEST_CASE("an agent without recent messages does not delay a backup") {
   Terms backup(1, kTimeout_s, 0);
   backup.heard("gone", 16, 0, 100);
   backup.heard("n1", 16, 31, 131);
@@ -72,7 +73,7 @@ TEST_CASE("two controllers never begin the same term") {
   }
 }
 
-TEST_CASE("a newer term ends ours, and it is not taken up again at once") {
+TEST_CASE("a controller whose term ended waits before it begins a newer one") {
   Terms terms(0, kTimeout_s, 0);
   terms.heard("n1", 0, 0, 0);
   const uint64_t own = terms.begin();

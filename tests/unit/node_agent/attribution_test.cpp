@@ -23,24 +23,25 @@ TimeSpent reporting() {
 
 }  // namespace
 
-TEST_CASE("waiting is split as loader threads were seen, and no further") {
-  SECTION("at work for longer than the trainer waited") {
+TEST_CASE(
+    "waiting time is split by the loader's observed work, up to its amount") {
+  SECTION("the loader worked longer than the trainer waited") {
     const WaitSplit split = split_by_kernel(10, {30, 10});
     CHECK(split.prep_s == Approx(7.5));
     CHECK(split.fetch_s == Approx(2.5));
   }
-  SECTION("asleep for most of it: what for is not known") {
+  SECTION("the loader slept for most of the time, for an unknown reason") {
     const WaitSplit split = split_by_kernel(10, {3, 1});
     CHECK(split.prep_s == Approx(3));
     CHECK(split.fetch_s == Approx(1));
   }
-  SECTION("nothing seen, or nothing waited for") {
+  SECTION("no observed work, or no waiting time") {
     CHECK(split_by_kernel(10, {0, 0}).fetch_s == 0);
     CHECK(split_by_kernel(0, {5, 5}).prep_s == 0);
   }
 }
 
-TEST_CASE("the job's own account of its loader goes before the kernel's") {
+TEST_CASE("a loader's own time split takes precedence over the kernel's") {
   TimeSpent spent = reporting();
   spent.by_kernel = {40, 0};
   spent.fetch_s = 10;
@@ -56,7 +57,8 @@ TEST_CASE("the job's own account of its loader goes before the kernel's") {
   CHECK(parts.unattributed_s == Approx(10));
 }
 
-TEST_CASE("where the job waits and tells no split, the kernel's stands") {
+TEST_CASE(
+    "without a split from the job, its waiting time is split by the kernel's") {
   TimeSpent spent = reporting();
   spent.by_kernel = {6, 24};
   Breakdown parts = attribute(spent);
@@ -72,7 +74,7 @@ TEST_CASE("where the job waits and tells no split, the kernel's stands") {
   CHECK(*parts.parts.prep_stall.seconds == Approx(30));
 }
 
-TEST_CASE("contention with its own loader is prep stall, not computing") {
+TEST_CASE("contention with the job's own loader is prep stall, not compute") {
   TimeSpent spent = reporting();
   spent.contention_s = 20;
   Breakdown parts = attribute(spent);
@@ -90,7 +92,7 @@ TEST_CASE("contention with its own loader is prep stall, not computing") {
   CHECK_FALSE(attribute(reporting()).contention_s);
 }
 
-TEST_CASE("what nobody tells is unknown, and says so") {
+TEST_CASE("unreported parts are unknown, and their method gives the reason") {
   Breakdown parts = attribute(reporting());
   CHECK_FALSE(parts.parts.fetch_stall.seconds);
   CHECK_FALSE(parts.parts.prep_stall.seconds);
@@ -105,7 +107,7 @@ TEST_CASE("what nobody tells is unknown, and says so") {
   CHECK(parts.unattributed_s == Approx(100));
 }
 
-TEST_CASE("a job without a page computes while its GPUs are busy") {
+TEST_CASE("a job without a page counts its GPUs' busy time as compute") {
   TimeSpent spent{.wall_s = 100, .cpu_pressure_s = 10, .io_pressure_s = 20};
   spent.gpu_busy_s = 60;
   Breakdown parts = attribute(spent);
@@ -120,12 +122,13 @@ TEST_CASE("a job without a page computes while its GPUs are busy") {
   CHECK(*parts.parts.fetch_stall.seconds == Approx(10));
   CHECK(*parts.parts.prep_stall.seconds == Approx(5));
   CHECK_FALSE(parts.waited_s);
-  spent.reports = true;  // its own word, then
+  spent.reports = true;  // the job's own report takes precedence
   spent.active_s = 90;
   CHECK(*attribute(spent).parts.compute.seconds == Approx(90));
 }
 
-TEST_CASE("parts never exceed the time, whatever is said") {
+TEST_CASE(
+    "the parts are never negative and sum to the wall time for any input") {
   const uint64_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

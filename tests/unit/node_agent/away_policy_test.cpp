@@ -39,7 +39,7 @@ struct Simulation {
       unit.runnable = true;
     }
     input.units = units;
-    // As the kernel shows it: idle is what nobody used.
+    // As in the kernel: idle time is the unused time.
     input.idle_share_of_cpu[0] = away > 0 ? 0 : 1 - busy;
     AwayMoves moves = policy.decide(input);
     for (UnitObservation& unit : units) {
@@ -67,7 +67,8 @@ struct Simulation {
 
 }  // namespace
 
-TEST_CASE("units go where the cores are, in proportion") {
+TEST_CASE(
+    "units are divided between home and away in proportion to the cores") {
   Simulation two(2);
   two.step(0.33);
   CHECK(two.away_count() == 1);
@@ -79,7 +80,7 @@ TEST_CASE("units go where the cores are, in proportion") {
   CHECK(one.away_count() == 0);  // it has a whole CPU at home
 }
 
-TEST_CASE("not all go for less than they use at home") {
+TEST_CASE("one unit stays if fewer cores are lent than the units use at home") {
   Simulation crowded(3);
   crowded.home_cores = 0.05;
   crowded.away_cores = 0.3;
@@ -89,7 +90,7 @@ TEST_CASE("not all go for less than they use at home") {
 
 namespace {
 
-// Three units of a job whose trainer uses nearly all that is at home.
+// Three units of a job whose trainer uses nearly all home cores.
 struct Crowded {
   explicit Crowded(double away_cores) {
     input.lent = CpuSet{{0}};
@@ -98,7 +99,7 @@ struct Crowded {
     input.units.resize(3);
     for (int i = 0; i < 3; ++i) input.units[size_t(i)].id = i + 1;
   }
-  // How many go in a tick in which each unit at home runs for home_ms.
+  // Number of units sent away in a tick; each unit at home runs for home_ms.
   size_t sent(double home_ms) {
     input.now_ms += kTick;
     for (UnitObservation& unit : input.units) {
@@ -116,7 +117,7 @@ struct Crowded {
 
 }  // namespace
 
-TEST_CASE("a unit that sleeps for a tick is no reason for all to go") {
+TEST_CASE("one tick of sleep at home does not send all units away") {
   Crowded job(0.3);
   REQUIRE(job.sent(0) == 2);
   for (int tick = 0; tick < 20; ++tick) {
@@ -124,24 +125,26 @@ TEST_CASE("a unit that sleeps for a tick is no reason for all to go") {
   }
 }
 
-TEST_CASE("one stays until a tick has shown what home is worth") {
+TEST_CASE("one unit stays until a tick has measured the CPU time at home") {
   Crowded job(0.9);
   CHECK(job.sent(0) == 2);
   CHECK(job.sent(0.5 * kTick) == 1);
 }
 
-TEST_CASE("all go where the trainer uses what is at home") {
+TEST_CASE(
+    "all units go away if the trainer uses the home cores, and return on "
+    "recall") {
   const int count = GENERATE(1, 2, 3);
   Simulation crowded(count);
   crowded.home_cores = 0.05;
   crowded.away_cores = 1;
   crowded.step(0.33);
   CHECK(crowded.away_count() == size_t(count));
-  for (int i = 0; i < 10; ++i) crowded.step(1);  // its owner wants the CPU
+  for (int i = 0; i < 10; ++i) crowded.step(1);  // its owner needs the CPU
   CHECK(crowded.away_count() == 0);
 }
 
-TEST_CASE("a lender that wants its CPU gets it within 100 ms") {
+TEST_CASE("a CPU that its lender needs is recalled within 60 ms") {
   Simulation job(2);
   job.step(0.0);
   REQUIRE(job.away_count() == 1);
@@ -154,7 +157,7 @@ TEST_CASE("a lender that wants its CPU gets it within 100 ms") {
   CHECK(moves.usable.empty());
 }
 
-TEST_CASE("a lender that uses half its CPU in bursts keeps its guest") {
+TEST_CASE("a CPU that its lender half uses is not recalled") {
   Simulation job(2);
   for (int i = 0; i < 100; ++i) {
     CHECK_FALSE(job.step(0.5).recalled_after_ms.has_value());
@@ -164,7 +167,7 @@ TEST_CASE("a lender that uses half its CPU in bursts keeps its guest") {
 
 namespace {
 
-// Ten looks at a lent CPU whose away unit is as said; whether it was recalled.
+// True if the lent CPU is recalled within ten ticks of this away unit.
 bool is_recalled(double run_ms, bool runnable, double idle_share) {
   Simulation job(2);
   job.step(0.0);
@@ -189,17 +192,17 @@ bool is_recalled(double run_ms, bool runnable, double idle_share) {
 
 }  // namespace
 
-TEST_CASE("an away unit without work is not taken for a starved one") {
+TEST_CASE("an away unit without work does not count as starved") {
   CHECK_FALSE(is_recalled(0, false, 0));
   CHECK(is_recalled(0, true, 0));
 }
 
-TEST_CASE("a unit that has just woken up on an idle CPU is not starved") {
+TEST_CASE("a unit that just woke up on an idle CPU does not count as starved") {
   CHECK_FALSE(is_recalled(0.5, true, 0.95));
   CHECK(is_recalled(0.5, true, 0.05));
 }
 
-TEST_CASE("a CPU given back is used again once it idles, not before") {
+TEST_CASE("a returned CPU is borrowed again only once it is idle") {
   Simulation job(2);
   job.step(0.0);
   for (int i = 0; i < 5; ++i) job.step(1.0);
@@ -210,7 +213,7 @@ TEST_CASE("a CPU given back is used again once it idles, not before") {
   CHECK(job.away_count() == 1);
 }
 
-TEST_CASE("workers that deliver in order take turns; others stay") {
+TEST_CASE("in-order workers take turns away, other units keep their places") {
   Simulation workers(2, true);
   Simulation threads(2, false);
   int worker_moves = 0, thread_moves = 0;
@@ -225,7 +228,7 @@ TEST_CASE("workers that deliver in order take turns; others stay") {
   CHECK(thread_moves == 1);
 }
 
-TEST_CASE("everyone comes home when nothing is lent any more") {
+TEST_CASE("all units come home when the loan ends") {
   Simulation job(4);
   job.step(0.1);
   REQUIRE(job.away_count() > 0);
@@ -256,7 +259,7 @@ static AwayInput on_two_cores(double now_ms, std::map<int, double> busy) {
   return input;
 }
 
-TEST_CASE("a core is given back whole") {
+TEST_CASE("the CPUs of a core are returned together and borrowed together") {
   AwayPolicy policy;
   CHECK(policy.decide(on_two_cores(20, {{1, 1}})).usable.size() == 4);
   AwayMoves moves;
@@ -268,7 +271,7 @@ TEST_CASE("a core is given back whole") {
   }
   CHECK(moves.recalled_after_ms == 40);
   CHECK(moves.usable == CpuSet({2, 3}));
-  // Again to be had when both halves have idled, not one.
+  // Usable again once both hardware threads are idle, not one.
   for (int i = 0; i < 9; ++i) {
     moves = policy.decide(on_two_cores(now_ms += kTick, {{i % 2, 1}}));
     CHECK(moves.usable == CpuSet({2, 3}));

@@ -49,7 +49,7 @@ void say(int out, std::string_view text) {
   REQUIRE(::write(out, text.data(), text.size()) == ssize_t(text.size()));
 }
 
-// A number that a child writes and we read; no file can be shared with it.
+// A pid that the child writes; shared memory, since children inherit no file.
 class SharedPid {
  public:
   SharedPid()
@@ -77,14 +77,14 @@ class SharedPid {
 
 }  // namespace
 
-TEST_CASE("what a child writes is what is called back with") {
+TEST_CASE("the callback receives the child's complete output") {
   CHECK(*Runner().run([](int out) { say(out, "one"), say(out, " two"); }) ==
         "one two");
   CHECK(Runner().run([](int) {})->empty());
 }
 
-TEST_CASE("a child has no file of ours open, and no handler") {
-  // All that we have, standard files aside, must be closed there.
+TEST_CASE("a child inherits no open files and no signal handlers") {
+  // All open files but the standard ones must be closed in the child.
   const UniqueFd ours(::dup(STDERR_FILENO));
   ::signal(SIGUSR1, SIG_IGN);
   const std::string seen = *Runner().run([](int out) {
@@ -120,7 +120,7 @@ TEST_CASE("a child that hangs is killed at its deadline") {
   CHECK(child.ends());
 }
 
-TEST_CASE("a child that writes too much is cut off") {
+TEST_CASE("a child that exceeds its output limit is an error") {
   Result<std::string> answer = Runner().run(
       [](int out) {
         while (::write(out, "0123456789", 10) > 0) {
@@ -131,14 +131,14 @@ TEST_CASE("a child that writes too much is cut off") {
   CHECK(answer.error().code == Code::kLimit);
 }
 
-TEST_CASE("of a child that crashes, what it wrote is kept") {
+TEST_CASE("the output of a crashed child is kept") {
   CHECK(*Runner().run([](int out) {
     say(out, "half");
     ::raise(SIGSEGV);
   }) == "half");
 }
 
-TEST_CASE("children that still run end with their owner") {
+TEST_CASE("running children end when their owner is destroyed") {
   const SharedPid child;
   std::string why;
   {
@@ -156,7 +156,7 @@ TEST_CASE("children that still run end with their owner") {
   CHECK(child.ends());
 }
 
-TEST_CASE("a child that could not be killed later is killed at once") {
+TEST_CASE("a child without a pidfd is killed at once") {
   ::signal(SIGCHLD, SIG_DFL);
   EventLoop loop = *EventLoop::create();
   BoundedChildren children(loop);
@@ -188,7 +188,7 @@ TEST_CASE("a child that could not be killed later is killed at once") {
   ::signal(SIGCHLD, SIG_IGN);
 }
 
-TEST_CASE("no more children run at once than are allowed") {
+TEST_CASE("children beyond the limit are refused") {
   EventLoop loop = *EventLoop::create();
   BoundedChildren children(loop);
   int refused = 0;
@@ -203,8 +203,7 @@ TEST_CASE("no more children run at once than are allowed") {
   CHECK(refused == 2);
 }
 
-TEST_CASE(
-    "what a child streams comes as it is written, for as long as wanted") {
+TEST_CASE("streamed output arrives until the reader or the deadline ends it") {
   ::signal(SIGCHLD, SIG_IGN);
   EventLoop loop = *EventLoop::create();
   BoundedChildren children(loop);
@@ -214,7 +213,7 @@ TEST_CASE(
   work.deadline_ms = 300;
   std::string seen;
   std::optional<Result<std::string>> end;
-  SECTION("until it is enough, beyond the deadline of one write") {
+  SECTION("the reader ends it after more than one deadline") {
     work.body = [](int out) {
       while (::write(out, "x", 1) == 1) ::usleep(20'000);
     };
@@ -223,7 +222,7 @@ TEST_CASE(
       return seen.size() < 25;
     };
   }
-  SECTION("until it is silent for too long") {
+  SECTION("silence until the deadline ends it") {
     work.body = [](int out) {
       say(out, "x");
       ::pause();

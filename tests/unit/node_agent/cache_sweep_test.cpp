@@ -1,4 +1,4 @@
-// node_agent/cache_sweep.h: what goes, and what never does.
+// Tests node_agent/cache_sweep.h: which caches are removed and which stay.
 #include "node_agent/cache_sweep.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct Node {
   }
   ~Node() { fs::remove_all(base); }
 
-  // A file that says for how long it is kept, and was used then.
+  // A cache with a keep time of keep_s, last used idle_s before kNow_s.
   std::string cache(const std::string& name, uint64_t keep_s,
                     uint64_t idle_s) const {
     const std::string path = folder + "/" + name;
@@ -49,7 +49,9 @@ struct Node {
 
 }  // namespace
 
-TEST_CASE("a cache goes when neither its user nor the admin keeps it longer") {
+TEST_CASE(
+    "a cache is removed after the shorter of the user's and the admin's "
+    "limits") {
   const Node node;
   const std::string gone = node.cache("a.cache", 60, 60);
   const std::string kept = node.cache("b.cache", 61, 60);
@@ -62,7 +64,7 @@ TEST_CASE("a cache goes when neither its user nor the admin keeps it longer") {
   CHECK_FALSE(fs::exists(node.folder));
 }
 
-TEST_CASE("batches that killed jobs shared go as well") {
+TEST_CASE("shared batches of killed jobs are removed too") {
   const Node node;
   const std::string path = node.cache("a.stage", 0, 1);
   std::fstream(path, std::ios::in | std::ios::out) << kStageMagicText;
@@ -70,7 +72,7 @@ TEST_CASE("batches that killed jobs shared go as well") {
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("one that a process uses stays") {
+TEST_CASE("a cache in use by a process is kept") {
   const Node node;
   const std::string path = node.cache("a.cache", 0, 1000);
   UniqueFd user(::open(path.c_str(), O_RDWR));
@@ -84,7 +86,7 @@ TEST_CASE("one that a process uses stays") {
   CHECK(CacheSweep(node.base).run(0, kNow_s) == 1);
 }
 
-TEST_CASE("one that was used in the future is not kept for ever") {
+TEST_CASE("a cache with a last use in the future is not kept for ever") {
   const Node node;
   const std::string path = node.cache("a.cache", UINT64_MAX, 0);
   CHECK(CacheSweep(node.base).run(600, kNow_s) == 0);
@@ -92,7 +94,8 @@ TEST_CASE("one that was used in the future is not kept for ever") {
   CHECK(CacheSweep(node.base).run(600, kNow_s - 1000) == 1);
 }
 
-TEST_CASE("who fills the node's tmpfs with folders delays, and no more") {
+TEST_CASE(
+    "a tmpfs full of foreign folders delays a sweep but does not prevent it") {
   const Node node;
   node.cache("a.cache", 0, 1000);
   for (int i = 0; i < 2 * CacheSweep::kMostEntries; ++i) {
@@ -104,7 +107,8 @@ TEST_CASE("who fills the node's tmpfs with folders delays, and no more") {
   CHECK(removed == 1);
 }
 
-TEST_CASE("a folder that is no user's or group's cache folder is left alone") {
+TEST_CASE(
+    "folders with a wrong name or mode for a cache folder are left alone") {
   const Node node;
   const std::string path = node.cache("a.cache", 0, 1000);
   REQUIRE(::chmod(node.folder.c_str(), 0755) == 0);
@@ -120,7 +124,9 @@ TEST_CASE("a folder that is no user's or group's cache folder is left alone") {
   CHECK(CacheSweep(node.base).run(0, kNow_s) == 1);
 }
 
-TEST_CASE("whatever else is there is left alone, and nothing is waited for") {
+TEST_CASE(
+    "links, FIFOs, directories and foreign files are skipped without "
+    "blocking") {
   const Node node;
   const std::string other = node.base + "/other";
   std::ofstream(other) << std::string(4096, '\0');

@@ -35,7 +35,7 @@ TEST_CASE("a trainer alone has no loader") {
   CHECK(found.units.empty());
 }
 
-TEST_CASE("registered threads are exact and beat names") {
+TEST_CASE("registered threads are exact and take precedence over names") {
   TaskView task = task_of(
       {process(10, 1, "train", "train",
                {{10, "train"}, {11, "pst_loader_0"}, {12, "[DALI][TP0]"}})});
@@ -47,7 +47,8 @@ TEST_CASE("registered threads are exact and beat names") {
 }
 
 TEST_CASE(
-    "--loader-match takes the trainer's main thread only for want of others") {
+    "--loader-match selects a trainer's main thread only without other "
+    "matches") {
   TaskView task = task_of({process(10, 1, "python3", "python3 t.py"),
                            process(20, 10, "python3", "python3 t.py"),
                            process(30, 1, "python3", "python3 t.py")});
@@ -56,7 +57,7 @@ TEST_CASE(
   CHECK(ids(classify(task)) == std::vector{20});
 }
 
-TEST_CASE("a registered worker process moves whole") {
+TEST_CASE("a registered worker process moves with all its threads") {
   TaskView task = task_of({process(10, 1, "python3", "python3 t.py"),
                            process(20, 10, "python3", "python3 t.py",
                                    {{20, "python3"}, {21, "python3"}})});
@@ -67,7 +68,7 @@ TEST_CASE("a registered worker process moves whole") {
   CHECK(found.units[0].tids == std::vector{20, 21});
 }
 
-TEST_CASE("Debian's PyTorch: forked workers are told by parentage") {
+TEST_CASE("forked workers of Debian's PyTorch are found by their parent") {
   auto found = classify(task_of({
       process(5, 1, "slurm_script", "/bin/bash script"),
       process(10, 5, "python3", "python3 train.py"),
@@ -79,7 +80,7 @@ TEST_CASE("Debian's PyTorch: forked workers are told by parentage") {
   CHECK(ids(found) == std::vector{20, 21});
 }
 
-TEST_CASE("forked trainers that load for themselves stay") {
+TEST_CASE("forked trainers do not count as loaders") {
   TaskView task = task_of({
       process(10, 1, "python3", "python3 train.py"),
       process(11, 10, "python3", "python3 train.py"),  // rank 0
@@ -99,8 +100,8 @@ const char* const kForkServer =
 
 }  // namespace
 
-TEST_CASE("spawned trainers stay, their workers of each kind are loaders") {
-  // torch.multiprocessing.spawn: the first process waits for its trainers.
+TEST_CASE("workers of spawned trainers are loaders, the trainers are not") {
+  // torch.multiprocessing.spawn: the first process only waits for its trainers.
   const std::string worker = GENERATE("python3", "pt_data_worker");
   const bool forked = GENERATE(true, false);
   const std::string line = forked ? kSpawned : std::string(kSpawned) + "2";
@@ -116,7 +117,7 @@ TEST_CASE("spawned trainers stay, their workers of each kind are loaders") {
   CHECK(ids(found) == std::vector{30, 31, 32});
 }
 
-TEST_CASE("a spawned trainer with a fork server stays") {
+TEST_CASE("a spawned trainer with a fork server does not count as a loader") {
   auto found = classify(task_of({
       process(10, 1, "python3", "python3 main.py"),
       process(20, 10, "python3", kSpawned),
@@ -127,7 +128,7 @@ TEST_CASE("a spawned trainer with a fork server stays") {
   CHECK(ids(found) == std::vector{30, 31});
 }
 
-TEST_CASE("a loader that runs a program stays a loader") {
+TEST_CASE("a loader stays one while its new child may still exec a program") {
   const std::string line =
       GENERATE(as<std::string>{}, kSpawned, "python3 main.py");
   TaskView task = task_of({
@@ -147,7 +148,7 @@ TEST_CASE("a loader that runs a program stays a loader") {
   CHECK_FALSE(found.undecided);
 }
 
-TEST_CASE("a process that --loader-match names is one whatever it starts") {
+TEST_CASE("--loader-match makes a process a loader even if it has workers") {
   TaskView task = task_of({process(10, 1, "train", "train"),
                            process(20, 10, "python3", "python3 serve.py"),
                            process(30, 20, "python3", "python3 serve.py")});
@@ -156,7 +157,7 @@ TEST_CASE("a process that --loader-match names is one whatever it starts") {
   CHECK(ids(classify(task)) == std::vector{20, 30});
 }
 
-TEST_CASE("a trainer stays one between two epochs, without workers") {
+TEST_CASE("a trainer without workers between two epochs stays a trainer") {
   TaskView task = task_of({
       process(10, 1, "python3", "python3 main.py"),
       process(20, 10, "python3", kSpawned),
@@ -170,7 +171,7 @@ TEST_CASE("a trainer stays one between two epochs, without workers") {
   CHECK(classify(task).units.empty());
 }
 
-TEST_CASE("PyTorch's and DALI's names, spawned workers") {
+TEST_CASE("PyTorch's thread names and spawned workers are recognized") {
   auto found = classify(task_of({
       process(10, 1, "python3", "python3 t.py",
               {{10, "python3"}, {11, "pt_data_pin"}, {12, "pt_nccl_gil_chk"}}),
@@ -184,7 +185,7 @@ TEST_CASE("PyTorch's and DALI's names, spawned workers") {
   CHECK(ids(found) == std::vector{11, 20, 21, 22});
 }
 
-TEST_CASE("--loader-match takes threads and command lines") {
+TEST_CASE("--loader-match matches thread names and command lines") {
   TaskView task = task_of(
       {process(10, 1, "app", "app --feed", {{10, "app"}, {11, "reader-1"}}),
        process(20, 10, "feeder", "feeder --cache 3")});

@@ -17,7 +17,7 @@ NodeGrant grant_of(uint64_t term, uint64_t version) {
 
 }  // namespace
 
-TEST_CASE("a newer version and a newer term are taken") {
+TEST_CASE("grants with a newer version or a newer term are accepted") {
   ClusterGrant state(30, 0);
   CHECK(state.take(grant_of(16, 1), 1).is_new);
   CHECK(state.take(grant_of(16, 2), 2).is_new);
@@ -29,7 +29,8 @@ TEST_CASE("a newer version and a newer term are taken") {
   CHECK(state.job(8) == nullptr);
 }
 
-TEST_CASE("older ones are refused, and their sender learns of the newest") {
+TEST_CASE(
+    "older grants are refused, and their sender receives the newest term") {
   ClusterGrant state(30, 0);
   (void)state.take(grant_of(33, 5), 1);
   for (const auto& [term, version] :
@@ -45,7 +46,8 @@ TEST_CASE("older ones are refused, and their sender learns of the newest") {
   CHECK(beat->highest_term == 33);
 }
 
-TEST_CASE("an earlier run's term is obeyed, and newer ones are to be kept") {
+TEST_CASE(
+    "the term of an earlier run applies, and newer terms are flagged as new") {
   ClusterGrant state(30, 0, 33);
   CHECK(state.take(grant_of(16, 9), 1).refused.has_value());
   const auto same = state.take(grant_of(33, 1), 2);
@@ -54,7 +56,8 @@ TEST_CASE("an earlier run's term is obeyed, and newer ones are to be kept") {
   CHECK(state.take(grant_of(49, 1), 3).is_new_term);
 }
 
-TEST_CASE("without its controller a grant ends, and the pool is remembered") {
+TEST_CASE(
+    "a grant expires after 30 s without a heartbeat, its pools stay known") {
   ClusterGrant state(30, 0);
   (void)state.take(grant_of(16, 1), 1);
   CHECK_FALSE(state.take(Beat{16}, 20).has_value());
@@ -68,14 +71,14 @@ TEST_CASE("without its controller a grant ends, and the pool is remembered") {
   CHECK(state.silence_s(50) == 30);
 }
 
-TEST_CASE("an old controller's beats keep no grant alive") {
+TEST_CASE("heartbeats of an old controller do not extend a grant") {
   ClusterGrant state(30, 0);
   (void)state.take(grant_of(33, 1), 1);
   (void)state.take(Beat{16}, 30);
   CHECK(state.expire(31));
 }
 
-TEST_CASE("a grant that has ended comes into force with the next one") {
+TEST_CASE("after a grant expired, only a newer one takes effect") {
   ClusterGrant state(30, 0);
   (void)state.take(grant_of(16, 1), 1);
   CHECK(state.expire(100));

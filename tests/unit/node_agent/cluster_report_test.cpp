@@ -51,7 +51,7 @@ ClusterGrant taken(const NodeGrant& grant) {
 
 }  // namespace
 
-TEST_CASE("a job is told per rank, with what the node gives it") {
+TEST_CASE("a job is reported per rank, with its entitlement on the node") {
   PlanInput input = node({job(1, CpuSet({0, 1}), 400, 0.002, 1e5, 0)});
   PlanJob& it = input.jobs[0];
   it.uid = 1000;
@@ -82,7 +82,7 @@ TEST_CASE("a job is told per rank, with what the node gives it") {
   CHECK(loader_cores(input) == Approx(2.5));
 }
 
-TEST_CASE("a job of unknown cost is told in cores") {
+TEST_CASE("a job of unknown cost is reported in cores") {
   PlanInput input = node({job(1, CpuSet({0}), 400, 0.002)});
   input.jobs[0].prediction.reset();
   input.jobs[0].used_loader_cores = 0.95;
@@ -91,7 +91,7 @@ TEST_CASE("a job of unknown cost is told in cores") {
   CHECK(parts[0].ceiling == Approx(2));
 }
 
-TEST_CASE("only what has changed is said, and ends are") {
+TEST_CASE("only changed jobs, ended jobs and new core counts are reported") {
   ClusterReport report;
   PlanInput input =
       node({job(1, CpuSet({0}), 400, 0.002), job(2, CpuSet({1}), 40, 0.002)});
@@ -102,7 +102,7 @@ TEST_CASE("only what has changed is said, and ends are") {
   CHECK(say().empty());
   input.jobs[0] = job(1, CpuSet({0}), 404, 0.002);
   CHECK(say().empty());
-  // Against what was said, not against what was last seen.
+  // Compared with the last report, not with the last observation.
   input.jobs[0] = job(1, CpuSet({0}), 409, 0.002);
   const auto changed = say();
   REQUIRE(changed.size() == 1);
@@ -118,7 +118,7 @@ TEST_CASE("only what has changed is said, and ends are") {
   CHECK(report.parts().size() == 1);
 }
 
-TEST_CASE("what the history alone uses comes with the last word") {
+TEST_CASE("values that only the history uses are sent at a job's end") {
   ClusterReport report;
   const PlanInput input = node({job(1, CpuSet({0}), 400, 0.002)});
   std::map<uint64_t, JobLabel> labels;
@@ -137,10 +137,10 @@ TEST_CASE("what the history alone uses comes with the last word") {
   labels[1].trainer_reserve_cores = 0.5;
   labels[1].grant_changes = 9;
   CHECK(say(input).empty());
-  labels[1].mean_rate = 1e30;  // what a page says
+  labels[1].mean_rate = 1e30;  // from a page
   labels[1].trainer_reserve_cores = 0.5;
   report.note(1, labels[1]);
-  report.note(2, labels[1]);  // not one of ours
+  report.note(2, labels[1]);  // an unknown job
   const auto ended = say(node({}));
   REQUIRE(ended.size() == 1);
   const auto last = std::get<JobEnded>(ended[0]).last;
@@ -150,7 +150,7 @@ TEST_CASE("what the history alone uses comes with the last word") {
   CHECK(last->grant_changes == 9);
 }
 
-TEST_CASE("a run that has grown by a quarter is told of anew") {
+TEST_CASE("a run is reported again after it has grown by a quarter") {
   ClusterReport report;
   const PlanInput input = node({job(1, CpuSet({0}), 400, 0.002)});
   std::map<uint64_t, JobLabel> labels;
@@ -166,19 +166,20 @@ TEST_CASE("a run that has grown by a quarter is told of anew") {
   const JobPart& part = std::get<JobChanged>(first[0]).part;
   CHECK(part.run.wall_s == 60.0);
   CHECK(part.mean_rate == 60);
-  CHECK(part.ceiling == Approx(400));  // as it was last said
+  CHECK(part.ceiling == Approx(400));  // as last reported
   CHECK(grown(60).empty());
   CHECK(grown(119).empty());
   CHECK(grown(1000).size() == 1);
   CHECK(grown(1249).empty());
   CHECK(grown(1250).size() == 1);
-  // What was said then is not a change of the plan.
+  // These reports are not changes of the plan.
   CHECK(report.update(1, job_parts(input, {}, labels)).empty());
   CHECK(report.say_grown({}).empty());
   CHECK(report.parts()[0].run.wall_s == 1250.0);
 }
 
-TEST_CASE("whatever a user's program says, a controller takes the message") {
+TEST_CASE(
+    "a controller accepts reports with extreme values of a user's program") {
   PlanInput input = node({job(1, CpuSet({0}), 1e30, 1e-30)});
   input.jobs[0].max_bytes_per_s = UINT64_MAX;
   std::map<uint64_t, JobLabel> labels;
@@ -196,7 +197,7 @@ TEST_CASE("whatever a user's program says, a controller takes the message") {
   }
 }
 
-TEST_CASE("a job that spans nodes is held at its slowest rank's rate") {
+TEST_CASE("a job that spans nodes is limited to its slowest rank's rate") {
   // Alone it would use its CPU; its ranks elsewhere do 250/s.
   PlanInput input = node(
       {job(1, CpuSet({0}), 4000, 0.001), job(2, CpuSet({1}), 9000, 0.001)});
@@ -212,7 +213,7 @@ TEST_CASE("a job that spans nodes is held at its slowest rank's rate") {
   CHECK(plan->grants[0].home_cores == 1);  // lending narrows nothing
 }
 
-TEST_CASE("a rank that others wait for gets its cores before its neighbours") {
+TEST_CASE("a rank that its job waits for gets cores before neighbouring jobs") {
   PlanInput input =
       node({job(1, CpuSet({0}), 9000, 0.001), job(2, CpuSet({1}), 9000, 0.001),
             job(3, CpuSet({2}), 10, 0.001)});
@@ -223,7 +224,7 @@ TEST_CASE("a rank that others wait for gets its cores before its neighbours") {
   CHECK(plan->grants[0].rate >= 1900 * (1 - 1e-6));
 }
 
-TEST_CASE("a rate that the node cannot give is given as far as it can") {
+TEST_CASE("a cluster rate beyond the node's capacity costs no job its floor") {
   PlanInput input = node(
       {job(1, CpuSet({0}), 9000, 0.001), job(2, CpuSet({1}), 9000, 0.001)});
   apply_grant(taken(grant_of({{1, 1000, 5000}}, {})), {}, input);
@@ -234,16 +235,17 @@ TEST_CASE("a rate that the node cannot give is given as far as it can") {
   }
 }
 
-TEST_CASE("what the job itself measured while it waited does not hold it") {
-  // It saw 250/s, because others were slow; now they do 900/s.
+TEST_CASE(
+    "a ceiling measured while other ranks were slow does not limit a job") {
+  // The job measured 250/s while others were slow; now they do 900/s.
   PlanInput input = node({job(1, CpuSet({0}), 250, 0.001)});
   apply_grant(taken(grant_of({{1, 250, 900}}, {})), {}, input);
   CHECK(make_plan(input)->grants[0].rate >= 900 * (1 - 1e-6));
 }
 
 TEST_CASE(
-    "the node's part of a shared pool is divided, entitlements are by "
-    "all ranks") {
+    "a node divides its part of a shared pool, and entitlements count all "
+    "ranks") {
   PlanInput input = node({job(1, CpuSet({0}), 1000, 1e-6, 1, 0)});
   input.pools = {1000};
   apply_grant(taken(grant_of({}, {{"net", 700, 1, 4, 1000}})), {"net"}, input);
@@ -253,7 +255,7 @@ TEST_CASE(
   CHECK(plan->grants[0].entitled_bytes_per_s == Approx(250));
 }
 
-TEST_CASE("a job that has started since has its entitlement at once") {
+TEST_CASE("a job started after the grant has its pool entitlement at once") {
   PlanInput input = node({job(1, CpuSet({0}), 1000, 1e-6, 1, 0),
                           job(2, CpuSet({1}), 1000, 1e-6, 1, 0)});
   input.pools = {1000};
@@ -267,7 +269,7 @@ TEST_CASE("a job that has started since has its entitlement at once") {
   }
 }
 
-TEST_CASE("without its controller a node has its part by ranks") {
+TEST_CASE("without a controller a node's part of a pool follows its ranks") {
   PlanInput input = node({job(1, CpuSet({0}), 4000, 1e-6, 1, 0)});
   input.pools = {1000};
   ClusterGrant grant =
@@ -278,7 +280,9 @@ TEST_CASE("without its controller a node has its part by ranks") {
   CHECK(make_plan(input)->grants[0].bytes_per_s == Approx(250));
 }
 
-TEST_CASE("a pool of one's own, or never told, stays as configured") {
+TEST_CASE(
+    "an unshared pool, or one without a grant, keeps its configured "
+    "bandwidth") {
   PlanInput input = node({job(1, CpuSet({0}), 4000, 1e-6, 1, 0)});
   input.pools = {1000};
   apply_grant(taken(grant_of({}, {{"net", 700, 1, 4, 1000}})), {""}, input);

@@ -9,7 +9,7 @@ namespace {
 constexpr double kRate = 100;
 
 struct Seen {
-  double part = 1;  // of what it consumes, that it prepares
+  double part = 1;  // prepared share of the samples that it consumes
   double cpu_s = 0.04;
   int seconds = 20;
   bool sharing = true;
@@ -29,7 +29,7 @@ void observe(Job& job, const Seen& seen) {
   job.reads.knows_bytes = job.reads.knows_bytes || seen.part > 0;
 }
 
-// A managed job, one of so many ranks of its share (0: none).
+// A managed job in a share (0: none) with `sharers` ranks in all.
 Job& add(std::map<JobId, Job>& jobs, JobId id, uint64_t share,
          uint32_t sharers) {
   Job& job = jobs[id];
@@ -45,7 +45,7 @@ double cores_of(const Job& job) {
   return job.costs.corrected->demand_cores.value;
 }
 
-// Two jobs of a share, of which the first one prepares all.
+// Two jobs of a share; the first one prepares all samples.
 struct OnePrepares {
   OnePrepares() {
     observe(first, {});
@@ -58,7 +58,7 @@ struct OnePrepares {
 
 }  // namespace
 
-TEST_CASE("which of two jobs that share prepares is no part of their needs") {
+TEST_CASE("the needs of sharing jobs do not depend on which of them prepares") {
   OnePrepares share;
   correct_predictions(share.jobs);
   for (const auto& [id, job] : share.jobs) {
@@ -69,7 +69,8 @@ TEST_CASE("which of two jobs that share prepares is no part of their needs") {
   }
 }
 
-TEST_CASE("what a job was seen to do alone counts once others join it") {
+TEST_CASE(
+    "measurements of a job alone still count after others join its share") {
   std::map<JobId, Job> jobs;
   observe(add(jobs, 1, 7, 4), {.seconds = 60, .sharing = false});
   observe(jobs[1], {.seconds = 4});
@@ -79,15 +80,16 @@ TEST_CASE("what a job was seen to do alone counts once others join it") {
   CHECK(cores_of(jobs[2]) == Approx(1));
 }
 
-TEST_CASE("what jobs of no common share do tells nothing of each other") {
+TEST_CASE(
+    "a job uses no measurements from outside its share or of lying pages") {
   OnePrepares share;
   SECTION("another share") { share.second.sharing.share = 8; }
-  SECTION("another user's") { share.second.uid = 1001; }
-  SECTION("none") { share.second.sharing.share = 0; }
-  SECTION("another one whose page lies") {
+  SECTION("another user") { share.second.uid = 1001; }
+  SECTION("no share") { share.second.sharing.share = 0; }
+  SECTION("the other job's page contradicts the kernel") {
     share.first.costs.contradicted = true;
   }
-  SECTION("another one whose page lied often") {
+  SECTION("the other job had ten invalid observations") {
     for (int i = 0; i < 10; ++i)
       share.first.costs.corrector.add({.seconds = -1});
   }
@@ -97,7 +99,7 @@ TEST_CASE("what jobs of no common share do tells nothing of each other") {
   CHECK_FALSE(share.second.costs.corrected->demand_bytes_per_s.known());
 }
 
-TEST_CASE("two jobs without a share have each their own needs") {
+TEST_CASE("two jobs without a share have separate needs") {
   std::map<JobId, Job> jobs;
   observe(add(jobs, 1, 0, 1), {.sharing = false});
   observe(add(jobs, 2, 0, 1), {.cpu_s = 0.01, .sharing = false});
@@ -106,23 +108,23 @@ TEST_CASE("two jobs without a share have each their own needs") {
   CHECK(cores_of(jobs[2]) == Approx(1));
 }
 
-TEST_CASE("who is left of a share has the cost that it has learnt") {
+TEST_CASE("the last job of a share keeps the cost measured in the share") {
   OnePrepares share;
   correct_predictions(share.jobs);
-  SECTION("the other one has ended") { share.jobs.erase(1); }
-  SECTION("the other one is stopped") { share.first.sharing.share = 0; }
-  SECTION("it prepares alone") { share.second.sharing.share = 0; }
+  SECTION("the other job has ended") { share.jobs.erase(1); }
+  SECTION("the other job is stopped") { share.first.sharing.share = 0; }
+  SECTION("the job prepares alone") { share.second.sharing.share = 0; }
   share.second.sharing.sharers = 1;
   correct_predictions(share.jobs);
   CHECK(cores_of(share.second) == Approx(4));
   CHECK(share.second.costs.corrected->demand_bytes_per_s.value == Approx(1e5));
   observe(share.second,
-          {.cpu_s = 0.03, .seconds = 4});  // what is seen goes first
+          {.cpu_s = 0.03, .seconds = 4});  // new measurements take precedence
   correct_predictions(share.jobs);
   CHECK(cores_of(share.second) == Approx(3));
 }
 
-TEST_CASE("what was learnt of a share goes with the last that was seen of it") {
+TEST_CASE("the cost of a share is forgotten after 64 s outside of it") {
   OnePrepares share;
   correct_predictions(share.jobs);
   share.second.sharing.share = 0;
@@ -137,7 +139,7 @@ TEST_CASE("what was learnt of a share goes with the last that was seen of it") {
 }
 
 TEST_CASE(
-    "who joins has what others showed, though they end before it is seen") {
+    "a new member of a share gets its cost even if the others end first") {
   OnePrepares share;
   Job& third = add(share.jobs, 3, 7, 2);
   correct_predictions(share.jobs);
@@ -149,7 +151,7 @@ TEST_CASE(
   CHECK(cores_of(third) == Approx(2));
 }
 
-TEST_CASE("what earlier runs say of a job that has joined is its prior") {
+TEST_CASE("a job that joins a share keeps the prior of its earlier runs") {
   OnePrepares share;
   Job& third = add(share.jobs, 3, 7, 2);
   correct_predictions(share.jobs);
@@ -158,7 +160,7 @@ TEST_CASE("what earlier runs say of a job that has joined is its prior") {
   CHECK(cores_of(third) == 3);
 }
 
-TEST_CASE("a job that is not sampled is not corrected") {
+TEST_CASE("an unmanaged job, or one without tasks, is not corrected") {
   std::map<JobId, Job> jobs;
   observe(add(jobs, 1, 0, 1), {});
   observe(add(jobs, 2, 0, 1), {});
@@ -169,7 +171,7 @@ TEST_CASE("a job that is not sampled is not corrected") {
   CHECK_FALSE(jobs[2].costs.corrected);
 }
 
-TEST_CASE("bytes that nobody counts stay as the profile has them") {
+TEST_CASE("uncounted bytes keep the profile's value") {
   std::map<JobId, Job> jobs;
   Job& job = add(jobs, 1, 0, 1);
   observe(job, {});
@@ -184,7 +186,7 @@ TEST_CASE("bytes that nobody counts stay as the profile has them") {
   CHECK(job.costs.corrected->demand_bytes_per_s.value == Approx(300 * kRate));
 }
 
-TEST_CASE("the first ceiling is that of a job's first 10 s") {
+TEST_CASE("the first ceiling is recorded once, 10 s after the job's start") {
   constexpr uint64_t kSecond_ns = 1'000'000'000;
   std::map<JobId, Job> jobs;
   Job& job = add(jobs, 1, 0, 1);

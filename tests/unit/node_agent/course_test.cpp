@@ -10,7 +10,8 @@ TimelinePoint period(int i) { return {1000.0 + i, 1}; }
 
 }  // namespace
 
-TEST_CASE("a batch tells of all periods since the last one") {
+TEST_CASE(
+    "a batch gives its rate and shares to all periods since the previous one") {
   Course course;
   course.add_waiting(period(0));
   course.add_waiting(period(1));
@@ -32,7 +33,8 @@ TEST_CASE("a batch tells of all periods since the last one") {
   CHECK_FALSE(points[2].rate);
 }
 
-TEST_CASE("periods that are given up, or wait too long, stay unknown") {
+TEST_CASE(
+    "abandoned periods, and those beyond the waiting limit, stay unknown") {
   Course course;
   course.add_waiting(period(0));
   course.give_up();
@@ -46,11 +48,11 @@ TEST_CASE("periods that are given up, or wait too long, stay unknown") {
   CHECK_FALSE(points[0].rate);
   CHECK_FALSE(points[1].rate);
   CHECK(*points[2].rate == 7);
-  CHECK_FALSE(points[2].shares.compute);  // parts of no time
+  CHECK_FALSE(points[2].shares.compute);  // parts of zero time
   CHECK(*points.back().rate == 7);
 }
 
-TEST_CASE("what is known already does not overtake what waits") {
+TEST_CASE("a known period does not overtake waiting ones") {
   Course course;
   course.add_waiting(period(0));
   course.add(period(1));

@@ -43,7 +43,7 @@ class Spinners {
   std::vector<pid_t> pids;
 };
 
-// Waits until the process has used so much CPU time.
+// Waits until the process has used used_ns of CPU time.
 void wait_used(const ProcReader& proc, pid_t pid, uint64_t used_ns) {
   auto file = proc.open_schedstat(pid);
   REQUIRE(file);
@@ -57,7 +57,7 @@ void wait_used(const ProcReader& proc, pid_t pid, uint64_t used_ns) {
   FAIL("the spinner does not run");
 }
 
-// Until then it is still starting, and wants CPU time for that.
+// Before it sleeps, the process still starts and needs CPU time.
 void wait_asleep(pid_t pid) {
   const uint64_t until_ns = monotonic_ns() + 20'000'000'000;
   while (monotonic_ns() < until_ns) {
@@ -73,7 +73,7 @@ void wait_asleep(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("the first look at a job tells nothing") {
+TEST_CASE("the first reading of a job gives no share") {
   auto proc = ProcReader::open();
   REQUIRE(proc);
   std::map<pid_t, Task> tasks;
@@ -82,7 +82,8 @@ TEST_CASE("the first look at a job tells nothing") {
   CHECK_FALSE(probe.got_share(*proc, tasks));
 }
 
-TEST_CASE("two that compute on one CPU get half of what they want") {
+TEST_CASE(
+    "two busy processes on one CPU get about half of their demand or less") {
   auto proc = ProcReader::open();
   REQUIRE(proc);
   const Spinners spinners(2);
@@ -94,12 +95,12 @@ TEST_CASE("two that compute on one CPU get half of what they want") {
   wait_used(*proc, spinners.pids[0], 300'000'000);
   const auto share = probe.got_share(*proc, tasks);
   REQUIRE(share);
-  // Others may be on that CPU as well, never fewer.
+  // Other processes may use that CPU too, so there is no lower bound near 0.5.
   CHECK(*share < 0.6);
   CHECK(*share > 0.02);
 }
 
-TEST_CASE("a job that wants nothing tells nothing") {
+TEST_CASE("a sleeping job gives no share") {
   auto proc = ProcReader::open();
   REQUIRE(proc);
   const pid_t pid = ::fork();

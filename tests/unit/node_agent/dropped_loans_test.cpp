@@ -23,14 +23,14 @@ Plan lent_plan() {
 
 }  // namespace
 
-TEST_CASE("a plan whose loans all may be stays") {
+TEST_CASE("a plan with only permitted loans is unchanged") {
   Plan plan = lent_plan();
   drop_loans(plan, [](uint64_t, size_t) { return true; });
   CHECK(plan.grants == lent_plan().grants);
   CHECK(plan.lender_of_cpu == lent_plan().lender_of_cpu);
 }
 
-TEST_CASE("a borrower without a lender keeps the idle CPUs") {
+TEST_CASE("a borrower that loses its lender keeps the idle CPUs") {
   Plan plan = lent_plan();
   drop_loans(plan, [](uint64_t lender, size_t borrower) {
     return lender == 0 || borrower == 1;

@@ -1,7 +1,6 @@
-/* NOT NVIDIA's library: a fake with NVML's names, for nvml_test. It knows of
- * four GPUs that do not exist, one of which cannot be reached. What the
- * environment variable FAKE_NVML names goes wrong: "no_driver", "hang",
- * "crash", "crash_late", "many".
+/* NOT NVIDIA's library: a fake with NVML's names, for nvml_test. It reports
+ * four GPUs, one of them unreachable. The environment variable FAKE_NVML
+ * selects a fault: "no_driver", "hang", "crash", "crash_late", "many".
  */
 #include <signal.h>
 #include <stdio.h>
@@ -72,7 +71,7 @@ struct utilization {
   unsigned int gpu, memory;
 };
 
-/* The first is busier each time; the second does not tell. */
+/* The first GPU's use grows with each call; the second reports none. */
 int nvmlDeviceGetUtilizationRates(void* device, struct utilization* use) {
   static unsigned int calls = 0;
   const long index = (const char*)device - (const char*)kFakes;

@@ -22,7 +22,7 @@ std::string error_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a task's GPUs are read as Slurm writes them") {
+TEST_CASE("a task's GPUs are parsed from Slurm's list") {
   CHECK(near("0") == CpuSet({0, 1}));
   CHECK(near("0,1") == CpuSet({0, 1, 2, 3}));
   CHECK(near("0-1,10") == CpuSet({0, 1, 2, 3, 8}));
@@ -30,13 +30,13 @@ TEST_CASE("a task's GPUs are read as Slurm writes them") {
   CHECK(near("").empty());
 }
 
-TEST_CASE("GPUs that are not there are near nothing") {
+TEST_CASE("absent GPUs have no near CPUs") {
   CHECK(near("7").empty());
   CHECK(near("1,7") == CpuSet({2, 3}));
   CHECK(cpus_near({}, "0").empty());
 }
 
-TEST_CASE("hostile text in place of GPU numbers is left out") {
+TEST_CASE("hostile text in place of GPU numbers is ignored") {
   for (const char* text :
        {"gpu:0", "0,", ",0", "0;1", "-1", "1-0", "0-", "0x1", "1e0", "0 1",
         "0-4096", "99999999999999999999", "0-99999999999", "MIG-GPU-0/1/2",
@@ -47,14 +47,14 @@ TEST_CASE("hostile text in place of GPU numbers is left out") {
   CHECK(near(std::string_view("0\0,1", 4)).empty());
 }
 
-TEST_CASE("a list that fills its field may be cut: it is left out") {
+TEST_CASE("a list that fills its field is ignored, since it may be truncated") {
   std::string text = "1";
   while (text.size() < 63) text += ",1";
   CHECK(near(text) == CpuSet({2, 3}));  // 63 bytes
   CHECK(near(text + "0").empty());      // 64: the last may have been 100
 }
 
-TEST_CASE("what the child writes is what is read") {
+TEST_CASE("GPUs that the child writes are read back unchanged") {
   const std::vector<Gpu> gpus = {{0, 1, {0, 0x17, 0, 0}},
                                  {1, -1, {0x10000, 0xff, 0x1f, 7}}};
   CHECK(*parse_gpus(format_gpus(gpus)) == gpus);
@@ -63,7 +63,7 @@ TEST_CASE("what the child writes is what is read") {
   CHECK(to_string(gpus[1].pci) == "10000:ff:1f.7");
 }
 
-TEST_CASE("what a broken child writes is refused") {
+TEST_CASE("malformed output of a child is refused") {
   CHECK_THAT(error_of(""), Catch::Matchers::ContainsSubstring("cut short"));
   CHECK_THAT(error_of("0 1 0 23 0 0\n"),
              Catch::Matchers::ContainsSubstring("cut short"));
@@ -94,13 +94,13 @@ TEST_CASE("GPUs are described in one line") {
   CHECK(describe({}, {}) == "none");
 }
 
-TEST_CASE("GPUs whose device files are numbered otherwise are noticed") {
+TEST_CASE("device files with other numbers than their GPUs are detected") {
   CHECK(numbered_as_files({}));
   CHECK(numbered_as_files({{0, 0, {}}, {3, 3, {}}, {4, -1, {}}}));
   CHECK_FALSE(numbered_as_files({{0, 1, {}}, {1, 0, {}}}));
 }
 
-TEST_CASE("a GPU's CPUs are those of its PCI address") {
+TEST_CASE("a GPU's near CPUs are those of its PCI address") {
   const std::map<PciAddress, CpuSet> near_pci = {
       {{0, 0x17, 0, 0}, CpuSet({0, 1})}, {{0, 0x97, 0, 0}, CpuSet({2, 3})}};
   const std::vector<Gpu> gpus = {{0, 1, {0, 0x97, 0, 0}},
@@ -111,19 +111,20 @@ TEST_CASE("a GPU's CPUs are those of its PCI address") {
   CHECK(cpus_by_gpu(gpus, near_pci) == expected);
 }
 
-TEST_CASE("GPUs' use is taken from what has come, the newest first") {
+TEST_CASE(
+    "the newest complete record of GPU use is taken, a partial one is kept") {
   const GpuUse first = {{0, 0.25}, {3, 1}}, second = {{0, 0.5}};
   std::string text = format_gpu_use(first) + format_gpu_use(second) + "0 7";
   CHECK(**take_gpu_use(text) == second);
   CHECK(text == "0 7");
-  CHECK_FALSE(*take_gpu_use(text));  // nothing whole
+  CHECK_FALSE(*take_gpu_use(text));  // no complete record
   text += "5\nend\n";
   CHECK(**take_gpu_use(text) == GpuUse{{0, 0.75}});
   CHECK(text.empty());
   CHECK(format_gpu_use({{1, 7}}) == "1 100\nend\n");
 }
 
-TEST_CASE("what is no list of GPUs' use is refused") {
+TEST_CASE("malformed records of GPU use are refused") {
   for (const char* line : {"", "0", "0 101", "0 -1", "256 1", "x 1", "0 1 2"}) {
     std::string text = std::string(line) + "\nend\n";
     const auto use = take_gpu_use(text);
@@ -135,7 +136,7 @@ TEST_CASE("what is no list of GPUs' use is refused") {
   REQUIRE_FALSE(take_gpu_use(endless).ok());
 }
 
-TEST_CASE("a job's GPUs are averaged, each once") {
+TEST_CASE("a job's GPU use is the mean over its GPUs, each counted once") {
   const GpuUse use = {{0, 0.5}, {1, 1}, {2, 0}};
   CHECK(*mean_use(use, {"0-1", "1"}) == Approx(0.75));
   CHECK(*mean_use(use, {"0,7"}) == Approx(0.5));

@@ -41,7 +41,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("the first change begins with nothing") {
+TEST_CASE("the first change has no previous grant") {
   Fixture f;
   f.plan(grant_of(1), GrantCause::kTaskStart);
   REQUIRE(f.job.changes.list.size() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("the first change begins with nothing") {
   CHECK(f.job.changes.by_cause[size_t(GrantCause::kTaskStart)] == 1);
 }
 
-TEST_CASE("small moves make an entry once they add up") {
+TEST_CASE("small changes are recorded once they add up") {
   Fixture f;
   f.plan(grant_of(0.94));
   double home = 0.94;
@@ -63,7 +63,7 @@ TEST_CASE("small moves make an entry once they add up") {
   }
 }
 
-TEST_CASE("cores that a loan gains or loses on the same CPU are an entry") {
+TEST_CASE("a change of a loan's cores on the same CPU is recorded") {
   Fixture f;
   f.plan(grant_of(1, 0.9));
   f.plan(grant_of(1, 0.2));
@@ -72,7 +72,7 @@ TEST_CASE("cores that a loan gains or loses on the same CPU are an entry") {
   CHECK(*f.job.changes.list[1].away_to == 0.2);
 }
 
-TEST_CASE("a recall and its end are two entries, once in ten seconds") {
+TEST_CASE("a recall and its end give two entries, at most once in 10 s") {
   Fixture f;
   f.plan(grant_of(1, 0.9));
   f.recall();
@@ -92,7 +92,7 @@ TEST_CASE("a recall and its end are two entries, once in ten seconds") {
   CHECK(f.job.changes.list.size() == 4);
 }
 
-TEST_CASE("a plan that changes nothing is no entry, after a recall too") {
+TEST_CASE("an unchanged plan gives no entry, even after a recall") {
   Fixture f;
   f.plan(grant_of(1, 0.9, 1e6));
   f.recall();
@@ -103,7 +103,7 @@ TEST_CASE("a plan that changes nothing is no entry, after a recall too") {
   CHECK(*f.job.changes.list[2].cores_from == 1);
 }
 
-TEST_CASE("each change begins where the one before it ended") {
+TEST_CASE("each change starts from the final values of the previous one") {
   const uint32_t seed = GENERATE(range(1u, 31u));
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -124,7 +124,7 @@ TEST_CASE("each change begins where the one before it ended") {
       default:
         f.plan(grant_of(cores(random), cores(random), 1e6));
     }
-    // As a task that is about to exec on lent CPUs has it.
+    // The state of a task that is about to exec on lent CPUs.
     if (random() % 7 == 0) f.job.grant.away_cpus = CpuSet();
   }
   REQUIRE(f.job.changes.list.size() == kMaxGrantChanges);
@@ -136,7 +136,7 @@ TEST_CASE("each change begins where the one before it ended") {
   }
 }
 
-TEST_CASE("the rate after a change is filled in once it is old enough") {
+TEST_CASE("the rate after a change is recorded once, 5 s later") {
   Fixture f;
   f.plan(grant_of(1));
   f.pass(4);

@@ -34,7 +34,7 @@ class Fixture {
     auto guardian = Guardian::start(
         [this] {
           say('b');
-          go_.reset();  // a test that has failed lets go
+          go_.reset();  // a failed test releases the guardian
           char byte;
           if (held_) (void)!::read(wait_.get(), &byte, 1);
           say('e');
@@ -44,7 +44,7 @@ class Fixture {
     return guardian;
   }
 
-  // It stays in clean_up until it may go on.
+  // clean_up blocks until go_on().
   void hold() { held_ = true; }
   void go_on() { (void)!::write(go_.get(), "", 1); }
 
@@ -65,7 +65,7 @@ class Fixture {
 
 }  // namespace
 
-TEST_CASE("a guardian that is dismissed has done nothing") {
+TEST_CASE("a dismissed guardian exits without cleaning up") {
   Fixture fixture;
   Result<Guardian> guardian = fixture.start();
   REQUIRE(guardian.ok());
@@ -74,7 +74,7 @@ TEST_CASE("a guardian that is dismissed has done nothing") {
   CHECK(fixture.heard() == 0);
 }
 
-TEST_CASE("silence while nothing is away is nobody's death") {
+TEST_CASE("missing heartbeats are ignored while no thread is away") {
   Fixture fixture;
   Result<Guardian> guardian = fixture.start();
   REQUIRE(guardian.ok());
@@ -86,7 +86,7 @@ TEST_CASE("silence while nothing is away is nobody's death") {
   CHECK(fixture.heard() == 0);
 }
 
-TEST_CASE("a penstockd that dies is cleaned up after, once") {
+TEST_CASE("the guardian cleans up once after penstockd dies") {
   Fixture fixture;
   {
     Result<Guardian> guardian = fixture.start();
@@ -97,20 +97,19 @@ TEST_CASE("a penstockd that dies is cleaned up after, once") {
   CHECK(fixture.heard() == 0);
 }
 
-TEST_CASE("whoever goes on while it is cleaned up after hears of its end") {
+TEST_CASE("a penstockd that resumes during a clean-up learns of its end") {
   Fixture fixture;
   fixture.hold();
   Result<Guardian> guardian = fixture.start();
   REQUIRE(guardian.ok());
   guardian->beat(true);
   REQUIRE(fixture.heard() == 'b');
-  // Not before: what is begun anew now would be removed as well.
+  // Not counted yet: the clean-up would remove groups made now as well.
   guardian->beat(true);
   CHECK(guardian->clean_ups() == 0);
   fixture.go_on();
   REQUIRE(fixture.heard() == 'e');
-  // It took the heartbeats for those of a penstockd that goes on, and hears
-  // no more of them.
+  // The heartbeats counted as those of a running penstockd; no more follow.
   REQUIRE(fixture.heard() == 'b');
   CHECK(guardian->clean_ups() == 1);
   fixture.go_on();

@@ -17,14 +17,14 @@ TEST_CASE(
   CHECK(loader_part(CpuSet({0, 1, 2, 3}), 3, {}) == CpuSet({1, 2, 3}));
 }
 
-TEST_CASE("nothing is split where nobody asked or nothing would be left") {
+TEST_CASE("home is not split without a request or if no CPU would be left") {
   CHECK(loader_part(CpuSet({0, 1}), 0, {}).empty());
   CHECK(loader_part(CpuSet({0, 1}), 2, {}).empty());
   CHECK(loader_part(CpuSet({0, 1}), 4096, {}).empty());
   CHECK(loader_part(CpuSet(), 1, {}).empty());
 }
 
-TEST_CASE("siblings of a physical core stay on one side") {
+TEST_CASE("hardware threads of a core go to the same side") {
   // CPUs 0 and 2 are core 0, CPUs 1 and 3 are core 1.
   CHECK(loader_part(CpuSet({0, 1, 2, 3}), 2, {0, 1, 0, 1}) == CpuSet({1, 3}));
 }
@@ -66,7 +66,7 @@ struct Machine {
 
 }  // namespace
 
-TEST_CASE("threads are put on their sides, and back") {
+TEST_CASE("loader and trainer threads are pinned to their sides and released") {
   Machine machine;
   if (machine.split.cpus.size() < 2) {
     WARN("SKIPPED: one CPU");
@@ -88,7 +88,7 @@ TEST_CASE("threads are put on their sides, and back") {
   CHECK(machine.mask(machine.me) == machine.split.cpus);
 }
 
-TEST_CASE("threads that are away are left alone") {
+TEST_CASE("away threads keep their affinity") {
   Machine machine;
   if (machine.split.cpus.size() < 2) return;
   machine.split.loader = loader_part(machine.split.cpus, 1, {});
@@ -98,7 +98,7 @@ TEST_CASE("threads that are away are left alone") {
   CHECK(machine.mask(other.tid) == machine.split.cpus);
 }
 
-TEST_CASE("a process that has ended is no error") {
+TEST_CASE("an ended process is not an error") {
   const Machine machine;
   const HomeSplitter splitter(*machine.proc, machine.sched);
   HomeSplit split{CpuSet({0, 1}), CpuSet({1})};

@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-TEST_CASE("a job's account is what was announced last, until its end") {
+TEST_CASE("a job's account is the last one announced, until its end") {
   JobAccounts accounts;
   CHECK(accounts.of(7) == "");
   accounts.set(7, "physics");
@@ -18,7 +18,7 @@ TEST_CASE("a job's account is what was announced last, until its end") {
   CHECK(accounts.of(8) == "");
 }
 
-TEST_CASE("jobs whose end was lost do not pile up") {
+TEST_CASE("the number of accounts is bounded, the oldest are dropped first") {
   JobAccounts accounts;
   const JobId last = JobAccounts::kMaxJobs + 1;
   for (JobId job = 1; job <= last; ++job) accounts.set(job, "physics");

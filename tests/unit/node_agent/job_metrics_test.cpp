@@ -31,7 +31,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("of a job that has only begun little is known") {
+TEST_CASE("a job without measurements has only its grants and wall time") {
   Fixture f;
   const JobMetrics metrics = f.look();
   CHECK(metrics.granted_home_cores == 2);
@@ -46,7 +46,7 @@ TEST_CASE("of a job that has only begun little is known") {
         WallParts{std::nullopt, std::nullopt, std::nullopt, std::nullopt, 100});
 }
 
-TEST_CASE("what was measured is told") {
+TEST_CASE("measured values appear in the metrics") {
   Fixture f;
   f.job.totals = {.home_cpu_s = 10, .away_cpu_s = 5, .job_cpu_s = 40};
   f.job.totals.read_bytes = 4096;
@@ -72,8 +72,8 @@ TEST_CASE("what was measured is told") {
   CHECK(*metrics.counters.wall_s[0] == Approx(40));
 }
 
-// The kernel's counter begins anew with a job's next step.
-TEST_CASE("counters do not go back between two looks") {
+// The kernel's counter restarts with a job's next step.
+TEST_CASE("counters never decrease between two readings") {
   Fixture f;
   f.job.totals = {.home_cpu_s = 10, .away_cpu_s = 5, .job_cpu_s = 40};
   const JobCounters before = f.look().counters;

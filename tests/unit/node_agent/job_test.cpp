@@ -37,7 +37,7 @@ Rank rank_that_says(uint32_t loader_threads, bool follows_hint) {
 
 }  // namespace
 
-TEST_CASE("a batch script that has started a step is no task of its own") {
+TEST_CASE("a batch script that has started a step does not count as a task") {
   Job job;
   add_task(job, 10, kBatchStep, CpuSet({0, 1}));
   CHECK(job.task_count() == 1);  // it may be the trainer itself
@@ -47,7 +47,7 @@ TEST_CASE("a batch script that has started a step is no task of its own") {
   CHECK(job.task_count() == 2);
 }
 
-TEST_CASE("ranks are those that report, else one for each task") {
+TEST_CASE("ranks are the reporting processes, or else the tasks") {
   Job job;
   Task& first = add_task(job, 10, 0, CpuSet({0}));
   add_task(job, 11, 0, CpuSet({1}));
@@ -59,7 +59,7 @@ TEST_CASE("ranks are those that report, else one for each task") {
   CHECK(job.ranks() == 2);
 }
 
-TEST_CASE("a process that has stopped reporting is no rank") {
+TEST_CASE("a process that has stopped reporting does not count as a rank") {
   Job job;
   Task& task = add_task(job, 10, 0, CpuSet({0}));
   add_rank(task, 10 * kSecond);
@@ -72,7 +72,7 @@ TEST_CASE("a process that has stopped reporting is no rank") {
   CHECK(job.reporting_ranks() == 1);
 }
 
-TEST_CASE("nobody gets more of a pool by reporting from more processes") {
+TEST_CASE("more reporting processes do not increase a job's pool shares") {
   Job job;
   Task& task = add_task(job, 10, 0, CpuSet({0, 1, 2, 3}));
   for (int i = 0; i < 64; ++i) add_rank(task, kSecond);
@@ -80,18 +80,18 @@ TEST_CASE("nobody gets more of a pool by reporting from more processes") {
   CHECK(job.shares() == 1);
   std::strcpy(task.start.gpus, "0-2");
   CHECK(job.shares() == 3);
-  std::strcpy(task.start.gpus, "0-63");  // its environment says so
+  std::strcpy(task.start.gpus, "0-63");  // claimed by its environment
   CHECK(job.shares() == 4);
 }
 
-TEST_CASE("nobody gets more of a pool by more tasks on the same CPU") {
+TEST_CASE("more tasks on the same CPU do not increase a job's pool shares") {
   Job job;
   for (int i = 0; i < 64; ++i) add_task(job, 10 + i, 0, CpuSet({0}));
   CHECK(job.ranks() == 64);
   CHECK(job.shares() == 1);
 }
 
-TEST_CASE("a page that counts steps is read as samples, the last time too") {
+TEST_CASE("the steps of a page without samples are read as samples") {
   Job job;
   Task& task = add_task(job, 10, 0, CpuSet({0}));
   add_rank(task, 0);
@@ -113,7 +113,7 @@ TEST_CASE("a page that counts steps is read as samples, the last time too") {
   ::munmap(page, PENSTOCK_PAGE_BYTES);
 }
 
-TEST_CASE("time of a loader that was a trainer goes to the trainer") {
+TEST_CASE("CPU time of a thread reclassified as trainer moves to the trainer") {
   Job job;
   job.totals = {.home_cpu_s = 10, .away_cpu_s = 5, .job_cpu_s = 40};
   job.totals.credited_away_cpu_s = 5;
@@ -136,7 +136,7 @@ TEST_CASE("time of a loader that was a trainer goes to the trainer") {
   CHECK(*use.trainer_s == Approx(0.4));
 }
 
-TEST_CASE("the widest is remembered when parts have ended") {
+TEST_CASE("the widest state of a job is kept after some of its tasks end") {
   Job job;
   add_rank(add_task(job, 10, 0, CpuSet({0, 1})), kSecond);
   add_rank(add_task(job, 11, 0, CpuSet({2, 3})), kSecond);
@@ -150,7 +150,7 @@ TEST_CASE("the widest is remembered when parts have ended") {
   CHECK(job.widest.grant.rate == 100);
 }
 
-TEST_CASE("a rank that reported for a moment does not freeze the widest") {
+TEST_CASE("a rank that reported only briefly does not fix the widest state") {
   Job job;
   Task& task = add_task(job, 10, 0, CpuSet({0, 1}));
   add_rank(task, 100 * kSecond);
@@ -163,7 +163,7 @@ TEST_CASE("a rank that reported for a moment does not freeze the widest") {
   CHECK(job.widest.grant.rate == 50);
 }
 
-TEST_CASE("ranks at once are an average over time") {
+TEST_CASE("the number of simultaneous ranks is an average over time") {
   PageSums sums;
   CHECK(sums.ranks_at_once() == 1);
   Progress page;
@@ -182,7 +182,7 @@ TEST_CASE("ranks at once are an average over time") {
   CHECK(later.ranks_at_once() == Approx(1));
 }
 
-TEST_CASE("loader threads alone make no job elastic") {
+TEST_CASE("only a rank that follows the hint makes a job elastic") {
   Job job;
   CHECK_FALSE(job.elastic());
   std::vector<Rank>& ranks = job.tasks[100].ranks;
@@ -196,7 +196,7 @@ TEST_CASE("loader threads alone make no job elastic") {
   CHECK_FALSE(job.elastic());
 }
 
-TEST_CASE("a note is taken once, and only while there is room") {
+TEST_CASE("a note is recorded once, and only up to the limit") {
   Job job;
   CHECK(job.note("I/O limit: no"));
   CHECK_FALSE(job.note("I/O limit: no"));

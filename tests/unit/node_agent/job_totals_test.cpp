@@ -47,7 +47,7 @@ Job borrowing(JobId id, const CpuSet& cpus, double used_s) {
 
 }  // namespace
 
-TEST_CASE("the history has the report's breakdown and the core seconds") {
+TEST_CASE("a run's totals have the report's breakdown and the core seconds") {
   Fixture f;
   const RunTotals run = f.totals();
   CHECK(*run.wall_s == Approx(100));
@@ -64,7 +64,7 @@ TEST_CASE("the history has the report's breakdown and the core seconds") {
   CHECK(adds_up(run));
 }
 
-TEST_CASE("a floor is told per rank, once something was measured") {
+TEST_CASE("a floor is given per rank, after the first measurement") {
   Fixture f;
   Progress page;
   page.started_ns = 11 * kSecond;
@@ -76,7 +76,7 @@ TEST_CASE("a floor is told per rank, once something was measured") {
   CHECK(*f.totals().floor_samples_per_s == Approx(30));
 }
 
-TEST_CASE("a job that reports nothing has no time of its own word") {
+TEST_CASE("a job that reports nothing has no waiting, active or compute time") {
   Fixture f;
   f.job.ended = {};
   const RunTotals run = f.totals();
@@ -86,7 +86,7 @@ TEST_CASE("a job that reports nothing has no time of its own word") {
   CHECK_FALSE(run.parts_s.compute);
 }
 
-TEST_CASE("core seconds that a restarted penstockd did not see are unknown") {
+TEST_CASE("core seconds are unknown after a restart of penstockd") {
   Fixture f;
   f.job.quality.agent_restarts = 1;
   const RunTotals run = f.totals();
@@ -96,7 +96,7 @@ TEST_CASE("core seconds that a restarted penstockd did not see are unknown") {
   CHECK(run.parts_s.compute);  // the pages had gone on counting
 }
 
-TEST_CASE("what is borrowed is credited to the CPUs' owners once") {
+TEST_CASE("borrowed CPU time is credited once to the owners of the CPUs") {
   std::map<JobId, Job> jobs;
   jobs[1] = borrowing(1, CpuSet({4, 5, 6, 7}), 8);
   jobs[2] = borrowing(2, CpuSet(), 0);
@@ -116,7 +116,7 @@ TEST_CASE("what is borrowed is credited to the CPUs' owners once") {
   CHECK(jobs[2].totals.lent_cpu_s == 5);
 }
 
-TEST_CASE("a lender that is gone, or a loan that is over, is nobody's") {
+TEST_CASE("ended lenders and ended loans get no credit") {
   std::map<JobId, Job> jobs;
   jobs[1] = borrowing(1, CpuSet({4}), 8);
   credit_lenders({{4, 2}}, jobs);

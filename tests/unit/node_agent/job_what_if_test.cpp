@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
-// Two ranks of 100 samples/s while they do not wait, which each have had two
-// cores for a loader that needs 40 ms of CPU for a sample.
+// Two ranks with a ceiling of 100 samples/s each. Each had two cores for its
+// loader, which needs 40 ms of CPU for a sample.
 struct Fixture {
   Fixture() {
     context.config = &config;
@@ -71,7 +71,7 @@ bool says(const std::vector<std::string>& notes, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a measured cost is a straight line up to the ceiling") {
+TEST_CASE("a measured cost gives a straight line up to the ceiling") {
   const Fixture f;
   const WhatIfCurve curve = f.curve();
   CHECK(curve.unknown.empty());
@@ -94,7 +94,7 @@ TEST_CASE("a measured cost is a straight line up to the ceiling") {
   CHECK(says(curve.notes, "How sharply one limit takes over"));
 }
 
-TEST_CASE("a profile's curve goes before a straight line") {
+TEST_CASE("a profile's curve takes precedence over a straight line") {
   Fixture f;
   f.profile().corner_ceiling = 20;
   const WhatIfCurve curve = f.curve();
@@ -109,7 +109,7 @@ TEST_CASE("a profile's curve goes before a straight line") {
   CHECK_FALSE(says(curve.notes, "How sharply"));
 }
 
-TEST_CASE("what no thread can use is not promised") {
+TEST_CASE("the curve ends at the cores that the loader's threads can use") {
   Fixture f;
   f.job.loader.most_threads = 6;  // 3 of each rank
   WhatIfCurve curve = f.curve();
@@ -118,13 +118,14 @@ TEST_CASE("what no thread can use is not promised") {
   CHECK(curve.points.back().rate.value == Approx(150));
   CHECK(says(curve.notes, "The loader can use 6 cores at most"));
 
-  SECTION("of a profile with more threads as well") {
+  SECTION("also with a profile of more threads") {
     f.profile().rate_at_cores = {40, 60, 120};
     curve = f.curve();
     CHECK(*curve.measured_cores == Approx(6));
     CHECK(curve.points.back().rate.value == Approx(180));
   }
-  SECTION("but a loader that follows the hint grows") {
+  SECTION(
+      "a loader that follows the hint is limited by --loader-threads only") {
     f.job.widest.elastic = true;
     CHECK(*f.curve().enough_cores == Approx(7.76));
     f.job.options.threads = 3;
@@ -132,13 +133,13 @@ TEST_CASE("what no thread can use is not promised") {
   }
 }
 
-TEST_CASE("storage limits the curve as far as it is known") {
+TEST_CASE("storage limits the curve if its bandwidth is known") {
   Fixture f;
   f.job.costs.corrected->storage_bytes_per_sample = {1e6, 1e6, 1e6};
   CHECK(says(f.curve().notes, "What storage supplies is not known"));
-  SECTION("by the grant") { f.job.widest.grant.bytes_per_s = 1.5e8; }
-  SECTION("by the profile") { f.profile().fetch_bytes_per_s = 0.75e8; }
-  SECTION("by the smaller one") {
+  SECTION("known from the grant") { f.job.widest.grant.bytes_per_s = 1.5e8; }
+  SECTION("known from the profile") { f.profile().fetch_bytes_per_s = 0.75e8; }
+  SECTION("the smaller of both") {
     f.profile().fetch_bytes_per_s = 0.75e8;
     f.job.widest.grant.bytes_per_s = 1e9;
   }
@@ -150,7 +151,7 @@ TEST_CASE("storage limits the curve as far as it is known") {
   CHECK_FALSE(says(curve.notes, "What storage supplies"));
 }
 
-TEST_CASE("a job that has measured nothing has its profile's prediction") {
+TEST_CASE("a job without measurements uses its profile's prediction") {
   Fixture f;
   f.job.ended = {};
   f.job.costs.corrected.reset();
@@ -168,7 +169,7 @@ TEST_CASE("a job that has measured nothing has its profile's prediction") {
   CHECK(curve.basis.find("the ceiling is predicted") != std::string::npos);
 }
 
-TEST_CASE("why there is no curve is said") {
+TEST_CASE("a missing curve is reported with its reason") {
   Fixture f;
   std::string why;
   SECTION("no ceiling") {
@@ -179,11 +180,11 @@ TEST_CASE("why there is no curve is said") {
     f.job.costs.corrected->loader_cpu_s_per_sample = {};
     why = "what a sample costs the loader is not known";
   }
-  SECTION("a cost of nothing") {
+  SECTION("a cost of zero") {
     f.job.costs.corrected->loader_cpu_s_per_sample = {0, 0, 0};
     why = "what a sample costs the loader is not known";
   }
-  SECTION("pages that are not to be believed") {
+  SECTION("pages that contradict the kernel") {
     f.job.costs.contradicted = true;
     why = "the job's own figures contradict the kernel's";
   }
@@ -192,13 +193,13 @@ TEST_CASE("why there is no curve is said") {
   CHECK(curve.points.empty());
 }
 
-TEST_CASE("intervals hold the rate, cores ascend, rates do not fall") {
+TEST_CASE("intervals contain the rate, cores ascend, rates do not fall") {
   Fixture f;
   f.job.costs.corrected->storage_bytes_per_sample = {1e6, 0.5e6, 2e6};
   f.job.widest.grant.bytes_per_s = 1.8e8;
   SECTION("a line") {}
   SECTION("a curve") { f.profile().corner_storage = 3; }
-  SECTION("a cost that may be nothing") {
+  SECTION("a cost whose interval includes zero") {
     f.job.costs.corrected->loader_cpu_s_per_sample = {0.04, 0, 0.5};
   }
   const WhatIfCurve curve = f.curve();

@@ -6,7 +6,8 @@
 
 using namespace penstock;
 
-TEST_CASE("more processes than one sweep moves all go back") {
+TEST_CASE(
+    "the last sweep moves all processes back, even more than one sweep can") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   for (pid_t pid = 500; pid < 510; ++pid) {
@@ -23,7 +24,7 @@ TEST_CASE("more processes than one sweep moves all go back") {
   node.check_as_before();
 }
 
-TEST_CASE("what cannot be removed is said after some seconds") {
+TEST_CASE("the last sweep fails if a group cannot be removed") {
   Node node;
   REQUIRE(node.lend(CpuSet{{2}}));
   node.machine.fail("rmdir", "penstock_home", EBUSY);

@@ -4,7 +4,7 @@
 
 using penstock::LatencyRecord;
 
-TEST_CASE("percentiles are of the nearest rank") {
+TEST_CASE("percentiles use the nearest rank") {
   LatencyRecord record;
   for (int i = 1; i <= 100; ++i) record.add_ms(i);
   CHECK(record.count() == 100);
@@ -14,11 +14,11 @@ TEST_CASE("percentiles are of the nearest rank") {
   CHECK(record.percentile_ms(0.0) == 1);
 }
 
-TEST_CASE("an empty record answers zero") {
+TEST_CASE("an empty record has percentiles of zero") {
   CHECK(LatencyRecord().percentile_ms(0.99) == 0);
 }
 
-TEST_CASE("old values leave, the maximum stays") {
+TEST_CASE("old values are dropped, the maximum, count and sum are kept") {
   LatencyRecord record;
   record.add_ms(1000);
   for (size_t i = 0; i < LatencyRecord::kKept; ++i) record.add_ms(1);

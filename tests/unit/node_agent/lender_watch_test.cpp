@@ -8,14 +8,15 @@ using penstock::LenderWatch;
 
 namespace {
 
-// A job that is looked at once a second.
+// A job that is observed once a second.
 struct Watched {
   LenderWatch watch;
   double now_s = 100;
   uint32_t noise = 12345;
   int measure = 0;  // verdicts so far
 
-  // Looks with figures in the given band; how many were judged as suffering.
+  // Observes figures in the given band; returns how many verdicts were
+  // kSuffers.
   int look(int times, bool lent, double figure, double band = 0,
            bool is_rate = true) {
     int suffered = 0;
@@ -34,7 +35,7 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("nobody lends before there is something to compare with") {
+TEST_CASE("a job lends only after its baseline is complete") {
   Watched job;
   CHECK_FALSE(job.watch.may_lend(job.now_s));
   job.look(int(LenderWatch::kBaseline) - 1, false, 200);
@@ -43,14 +44,14 @@ TEST_CASE("nobody lends before there is something to compare with") {
   CHECK(job.watch.may_lend(job.now_s));
 }
 
-TEST_CASE("a job that can never be judged lends after a while") {
+TEST_CASE("a job without figures lends after kPatience_s seconds") {
   LenderWatch watch;
   CHECK(watch.look({100, false, {}, false}) == LenderWatch::Verdict::kGoOn);
   CHECK_FALSE(watch.may_lend(100 + LenderWatch::kPatience_s - 1));
   CHECK(watch.may_lend(100 + LenderWatch::kPatience_s));
 }
 
-TEST_CASE("an idle job lends at once, and is measured once it is busy") {
+TEST_CASE("an idle job lends at once and is measured once it is busy") {
   LenderWatch watch;
   CHECK_FALSE(watch.may_lend(99));
   watch.look({.now_s = 100, .is_idle = true});
@@ -66,7 +67,8 @@ TEST_CASE("an idle job lends at once, and is measured once it is busy") {
   CHECK_FALSE(watch.may_lend(100.0 + looks));
 }
 
-TEST_CASE("a lender that worsens by more than 2% gets its loan back") {
+TEST_CASE(
+    "a lender that slows down by more than 2% ends its loan and is barred") {
   Watched job;
   job.look(10, false, 200, 1);
   CHECK(job.look(int(LenderWatch::kJudged) - 1, true, 194, 1) == 0);
@@ -74,21 +76,21 @@ TEST_CASE("a lender that worsens by more than 2% gets its loan back") {
   CHECK_FALSE(job.watch.may_lend(job.now_s + LenderWatch::kBarred_s - 1));
 }
 
-TEST_CASE("a lender that worsens by less keeps lending") {
+TEST_CASE("a lender that slows down by less than 2% keeps lending") {
   Watched job;
   job.look(10, false, 200, 1);
   CHECK(job.look(60, true, 198, 1) == 0);
   CHECK(job.watch.may_lend(job.now_s));
 }
 
-TEST_CASE("what chance explains is not held against the loan") {
+TEST_CASE("a slowdown within the noise does not end a loan") {
   Watched job;
   job.look(10, false, 200, 120);
   // 3% less, of figures that scatter by 30%.
   CHECK(job.look(60, true, 194, 120) == 0);
 }
 
-TEST_CASE("in an hour of noise chance ends hardly a loan") {
+TEST_CASE("an hour of noise ends at most two loans") {
   int suffered = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     Watched job;
@@ -99,11 +101,11 @@ TEST_CASE("in an hour of noise chance ends hardly a loan") {
   CHECK(suffered <= 2);
 }
 
-TEST_CASE("after the bar the job is measured anew before it lends again") {
+TEST_CASE("after the bar a job gets a new baseline before it lends again") {
   Watched job;
   job.look(10, false, 200);
   REQUIRE(job.look(10, true, 100) == 1);
-  // Its work has become slower by itself.
+  // The job has slowed down for other reasons.
   job.look(int(LenderWatch::kBarred_s), false, 100);
   REQUIRE(job.watch.may_lend(job.now_s));
   CHECK(job.look(60, true, 100) == 0);

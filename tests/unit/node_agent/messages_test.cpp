@@ -46,14 +46,14 @@ TEST_CASE("a well-formed message is decoded") {
   CHECK(request_id_of(bytes(valid_start())) == 7);
 }
 
-TEST_CASE("a job's messages need no root") {
+TEST_CASE("messages of a job do not require root") {
   CHECK_FALSE(is_root_only(
       *decode_message(bytes(message_of<penstock_hello>(PENSTOCK_HELLO)), {})));
   CHECK_FALSE(is_root_only(*decode_message(
       bytes(message_of<penstock_status>(PENSTOCK_STATUS)), {})));
 }
 
-TEST_CASE("a short packet holds no header") {
+TEST_CASE("a packet shorter than a header is refused") {
   auto start = valid_start();
   CHECK_FALSE(decode_message(bytes(start).first(3), {}).ok());
   CHECK(request_id_of(bytes(start).first(3)) == 0);
@@ -96,7 +96,7 @@ TEST_CASE("hostile fields of a task start are refused") {
   CHECK(decode_message(bytes(start), {.max_weight = 5.0}).ok());
 }
 
-TEST_CASE("a job's start is root's, and its account is checked") {
+TEST_CASE("the start of a job requires root, and its account is checked") {
   auto start = message_of<penstock_job_start>(PENSTOCK_JOB_START);
   start.job_id = 12;
   std::memset(start.account, 'a', sizeof start.account);
@@ -126,7 +126,7 @@ TEST_CASE("only root switches Penstock off and on") {
              Catch::Matchers::ContainsSubstring("off: 2; allowed: 0 and 1"));
 }
 
-TEST_CASE("a job asks to be held to an amount") {
+TEST_CASE("a job may request limits of cores and bandwidth within bounds") {
   auto asked = message_of<penstock_limit>(PENSTOCK_LIMIT);
   for (uint32_t millicores : {0u, 100u, 4096000u}) {
     asked.millicores = millicores;

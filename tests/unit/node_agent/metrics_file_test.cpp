@@ -35,7 +35,7 @@ mode_t mode_of(const std::string& path) {
   return found.st_mode;
 }
 
-TEST_CASE("the file is replaced as a whole, for everybody to read") {
+TEST_CASE("the file is replaced completely and is readable by all users") {
   const Directory it;
   const mode_t before = ::umask(077);
   REQUIRE(write_metrics_file(it.file(), "first\n"));
@@ -81,7 +81,7 @@ TEST_CASE("a directory that is a link, or that others may write, is refused") {
   CHECK_FALSE(write_metrics_file(it.file("real/p.prom"), ""));
 }
 
-TEST_CASE("a directory that is not there is named") {
+TEST_CASE("a missing directory is an error with its path") {
   const Directory it;
   const Status gone = write_metrics_file(it.file("gone/p.prom"), "x\n");
   REQUIRE_FALSE(gone);
@@ -90,7 +90,7 @@ TEST_CASE("a directory that is not there is named") {
         it.file("gone") + ": No such file or directory");
 }
 
-TEST_CASE("what cannot be written whole leaves the file as it was") {
+TEST_CASE("a write that fails halfway leaves the file unchanged") {
   const Directory it;
   REQUIRE(write_metrics_file(it.file(), "whole\n"));
   rlimit limit{};
@@ -115,7 +115,7 @@ TEST_CASE("a directory in the file's place is an error") {
   CHECK(it.entries() == 1);
 }
 
-TEST_CASE("removing takes a killed writer's file too") {
+TEST_CASE("removal also deletes the temporary file of a killed writer") {
   const Directory it;
   it.write(".p.prom.new", "half");
   REQUIRE(write_metrics_file(it.file(), "x\n"));
@@ -132,8 +132,8 @@ class Daemon {
     ::signal(SIGCHLD, SIG_IGN);
   }
 
-  // Runs the loop, once: each step is asked every 10 ms until it says that it
-  // is done, then the next.
+  // Runs the loop, once: calls a step every 10 ms until it returns true, then
+  // the next one.
   void run(const std::vector<std::function<bool()>>& steps) {
     size_t done = 0;
     int left = 2000;
@@ -154,7 +154,7 @@ class Daemon {
   MetricsFile file;
 };
 
-// What is written to standard error meanwhile.
+// Captures standard error during its lifetime.
 class Logged {
  public:
   Logged() : kept_(::dup(STDERR_FILENO)) {
@@ -165,7 +165,7 @@ class Logged {
     ::dup2(kept_, STDERR_FILENO);
     for (int fd : {kept_, ends_[0], ends_[1]}) ::close(fd);
   }
-  // All of it so far.
+  // All output so far.
   const std::string& text() {
     char block[4096];
     for (ssize_t size; (size = ::read(ends_[0], block, sizeof block)) > 0;) {
@@ -180,7 +180,7 @@ class Logged {
   std::string text_;
 };
 
-TEST_CASE("a file that is no longer wanted is removed") {
+TEST_CASE("a file is removed once its path is no longer configured") {
   const Directory it;
   Daemon daemon;
   daemon.file.write("nowhere\n");
@@ -203,7 +203,7 @@ TEST_CASE("a file that is no longer wanted is removed") {
   CHECK(it.entries() == 0);
 }
 
-TEST_CASE("a writer that is under way puts nothing back") {
+TEST_CASE("a running writer does not restore a removed file") {
   for (int round = 0; round < 50; ++round) {
     const Directory it;
     Daemon daemon;
@@ -212,12 +212,12 @@ TEST_CASE("a writer that is under way puts nothing back") {
     ::usleep(useconds_t(round) * 20);
     daemon.file.use("");
     daemon.end_children();
-    // It may have been killed between making the one aside and writing it.
+    // A killed writer may leave its temporary file.
     CHECK_FALSE(fs::exists(it.file()));
   }
 }
 
-TEST_CASE("what goes wrong is logged once, until it goes well") {
+TEST_CASE("an error is logged once, and again only after a success") {
   const Directory it;
   Logged log;
   const std::string failed = "MetricsFile=" + it.file("dir/p.prom") + ": " +
@@ -240,7 +240,7 @@ TEST_CASE("what goes wrong is logged once, until it goes well") {
       return condition();
     };
   };
-  int ticks = 0;  // of 10 ms, for a child that needs one
+  int ticks = 0;  // of 10 ms each
   daemon.run({writing([&] { return ++ticks > 30 && times() > 0; }),
               [&] {
                 CHECK(times() == 1);
@@ -250,7 +250,7 @@ TEST_CASE("what goes wrong is logged once, until it goes well") {
               [&] { return fs::remove_all(it.file("dir")) > 0; },
               writing([&] { return times() > 1; })});
   CHECK(times() == 2);
-  // That a directory is gone is no reason to complain at the end.
+  // A missing directory is not logged at the end.
   const std::string before = log.text();
   daemon.file.use("");
   daemon.end_children();

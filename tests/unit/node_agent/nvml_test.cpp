@@ -1,5 +1,5 @@
-// With a fake in the place of NVIDIA's library (fake_nvml.c): what the real one
-// answers on a machine with GPUs is not shown here.
+// Uses a fake of NVIDIA's library (fake_nvml.c). Answers of the real library on
+// a machine with GPUs are not tested here.
 #include "node_agent/nvml.h"
 
 #include <signal.h>
@@ -32,7 +32,7 @@ Gpus ask(const std::string& library, uint64_t deadline_ms = 20'000) {
   return *answer;
 }
 
-// What goes wrong: fake_nvml.c says what it can be.
+// wrong: the fault to simulate, as fake_nvml.c lists them.
 Gpus ask_fake(const char* wrong, uint64_t deadline_ms = 20'000) {
   ::setenv("FAKE_NVML", wrong, 1);
   Gpus gpus = ask(PENSTOCK_FAKE_NVML, deadline_ms);
@@ -40,7 +40,7 @@ Gpus ask_fake(const char* wrong, uint64_t deadline_ms = 20'000) {
   return gpus;
 }
 
-// What was told until `times` were, and how it ended.
+// The first `times` reports of GPU use, and the result at the end.
 struct Watched {
   std::vector<GpuUse> uses;
   Status ended = Done{};
@@ -88,7 +88,7 @@ TEST_CASE("the library is not loaded into this process") {
   CHECK(maps.find("libnvidia-ml") == std::string::npos);
 }
 
-TEST_CASE("without the library there are no GPUs to know of") {
+TEST_CASE("a missing library is an error with its name") {
   Gpus gpus = ask("libpenstock-test-no-such-library.so.1");
   REQUIRE_FALSE(gpus.ok());
   CHECK(gpus.error().code == Code::kUnavailable);
@@ -97,21 +97,22 @@ TEST_CASE("without the library there are no GPUs to know of") {
                  "libpenstock-test-no-such-library.so.1"));
 }
 
-TEST_CASE("a library without NVML's calls is named") {
+TEST_CASE(
+    "a library without NVML's functions is an error with the missing one") {
   Gpus gpus = ask("libm.so.6");
   REQUIRE_FALSE(gpus.ok());
   CHECK_THAT(gpus.error().message,
              Catch::Matchers::ContainsSubstring("nvmlInit_v2"));
 }
 
-TEST_CASE("without a driver NVML says so") {
+TEST_CASE("a missing driver is an error with NVML's text") {
   Gpus gpus = ask_fake("no_driver");
   REQUIRE_FALSE(gpus.ok());
   CHECK(gpus.error().code == Code::kUnavailable);
   CHECK(gpus.error().message == "nvmlInit_v2: Driver Not Loaded");
 }
 
-TEST_CASE("a library that hangs is given up") {
+TEST_CASE("a library that hangs is abandoned at the deadline") {
   const uint64_t begun_ns = monotonic_ns();
   Gpus gpus = ask_fake("hang", 300);
   const double took_ms = double(monotonic_ns() - begun_ns) * 1e-6;
@@ -123,7 +124,7 @@ TEST_CASE("a library that hangs is given up") {
   CHECK(took_ms < 5000);
 }
 
-TEST_CASE("a library that crashes takes only the child with it") {
+TEST_CASE("a crash of the library ends only the child") {
   for (const char* how : {"crash", "crash_late"}) {
     CAPTURE(how);
     Gpus gpus = ask_fake(how);
@@ -134,7 +135,7 @@ TEST_CASE("a library that crashes takes only the child with it") {
   }
 }
 
-TEST_CASE("a count that cannot be is bounded") {
+TEST_CASE("an impossible number of GPUs is an error") {
   Gpus gpus = ask_fake("many");
   REQUIRE_FALSE(gpus.ok());  // the same four again and again
   CHECK(gpus.error().code == Code::kInvalidArgument);
@@ -142,16 +143,16 @@ TEST_CASE("a count that cannot be is bounded") {
              Catch::Matchers::ContainsSubstring("already"));
 }
 
-TEST_CASE("the GPUs' use is told until it is enough") {
+TEST_CASE("the GPUs' use is reported until the reader stops it") {
   const Watched seen = watch_fake("", 3);
   CHECK(seen.ended.ok());
   REQUIRE(seen.uses.size() == 3);
-  // The second does not tell, the third cannot be reached.
+  // The second does not report its use, the third cannot be reached.
   CHECK(seen.uses[0] == GpuUse{{0, 0.1}, {3, 0.75}});
   CHECK(seen.uses[2].at(0) > seen.uses[1].at(0));
 }
 
-TEST_CASE("a driver that cannot be asked for its GPUs' use says why") {
+TEST_CASE("a failure to read the GPUs' use is an error with its cause") {
   Watched seen = watch_fake("no_driver", 3);
   CHECK(seen.uses.empty());
   REQUIRE_FALSE(seen.ended.ok());

@@ -16,7 +16,7 @@ uint64_t at() {
   return second * kSecond;
 }
 
-// What a job does with the descriptors that it is given.
+// The job's mappings of the descriptors that it receives.
 struct JobSide {
   explicit JobSide(const TaskPages& pages) {
     progress = static_cast<penstock_progress_page*>(
@@ -43,14 +43,14 @@ struct JobSide {
 
 }  // namespace
 
-TEST_CASE("an untouched page says nothing and is no garbage") {
+TEST_CASE("an unwritten page gives no progress and is not garbage") {
   auto pages = TaskPages::create();
   REQUIRE(pages.ok());
   CHECK_FALSE(pages->read(at<10>).has_value());
   CHECK_FALSE(pages->garbage());
 }
 
-TEST_CASE("what the job writes is read") {
+TEST_CASE("progress that the job writes is read") {
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
@@ -62,7 +62,7 @@ TEST_CASE("what the job writes is read") {
   CHECK(progress->wait_ns == kSecond / 2);
 }
 
-TEST_CASE("run delay only grows") {
+TEST_CASE("a decreasing run delay counts as garbage") {
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
@@ -73,7 +73,7 @@ TEST_CASE("run delay only grows") {
   CHECK(pages->garbage());
 }
 
-TEST_CASE("only a page that says so follows the hint") {
+TEST_CASE("a page follows the hint only while its flag is set") {
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
@@ -85,18 +85,18 @@ TEST_CASE("only a page that says so follows the hint") {
   CHECK_FALSE(pages->read(at<10>)->follows_hint);
 }
 
-TEST_CASE("samples that are not reported follow from steps and batch") {
+TEST_CASE("unreported samples are computed from steps and batch size") {
   const Progress steps_only{.steps = 10, .wait_ns = 3};
   CHECK(samples_counted(steps_only, 0).samples == 0);
   CHECK(samples_counted(steps_only, 32).samples == 320);
   CHECK(samples_counted(steps_only, 32).wait_ns == 3);
-  // What the job says itself goes first.
+  // Samples that the job reports take precedence.
   CHECK(samples_counted({.samples = 7, .steps = 10}, 32).samples == 7);
   CHECK(samples_counted({.steps = UINT64_MAX}, 1000000).samples >
         UINT64_MAX / 2);
 }
 
-TEST_CASE("the job cannot resize, unseal or write what is not its own") {
+TEST_CASE("the job cannot resize or seal its pages, nor write the hint page") {
   auto pages = TaskPages::create();
   CHECK(::ftruncate(pages->progress_fd(), 0) != 0);
   CHECK(::ftruncate(pages->progress_fd(), 1 << 20) != 0);
@@ -104,7 +104,7 @@ TEST_CASE("the job cannot resize, unseal or write what is not its own") {
   CHECK(::fcntl(pages->progress_fd(), F_ADD_SEALS, F_SEAL_WRITE) != 0);
   CHECK(::mmap(nullptr, PENSTOCK_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
                pages->hint_fd(), 0) == MAP_FAILED);
-  // Nor by opening the memfd anew for writing.
+  // Nor after reopening the memfd for writing.
   const std::string path = "/proc/self/fd/" + std::to_string(pages->hint_fd());
   UniqueFd again(::open(path.c_str(), O_RDWR));
   if (again) {
@@ -117,7 +117,7 @@ TEST_CASE("the job cannot resize, unseal or write what is not its own") {
 
 namespace {
 
-// A job that writes when we look at the clock, the page being read.
+// A job that writes to the page during its reading, at the call of the clock.
 JobSide* writer = nullptr;
 
 uint64_t while_it_writes() {
@@ -128,7 +128,7 @@ uint64_t while_it_writes() {
 
 }  // namespace
 
-TEST_CASE("who is stopped while it reads takes nothing for nonsense") {
+TEST_CASE("a write during the reading of a page does not count as garbage") {
   auto pages = TaskPages::create();
   JobSide job(*pages);
   job.greet();
@@ -139,7 +139,7 @@ TEST_CASE("who is stopped while it reads takes nothing for nonsense") {
   CHECK_FALSE(pages->garbage());
 }
 
-TEST_CASE("garbage is noticed and never believed again") {
+TEST_CASE("a page with garbage is detected and ignored from then on") {
   auto scribble = GENERATE(range(0, 12));
   auto pages = TaskPages::create();
   JobSide job(*pages);
@@ -167,7 +167,7 @@ TEST_CASE("garbage is noticed and never believed again") {
   CHECK_FALSE(pages->read(at<11>).has_value());
 }
 
-TEST_CASE("a hint is published once and under an even sequence") {
+TEST_CASE("an unchanged hint is published once, under an even sequence") {
   auto pages = TaskPages::create();
   JobSide job(*pages);
   pages->publish({.loader_threads = 3,

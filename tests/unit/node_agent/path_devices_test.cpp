@@ -10,7 +10,7 @@
 
 using namespace penstock;
 
-TEST_CASE("devices come back as the child wrote them") {
+TEST_CASE("devices that the child writes are read back unchanged") {
   const std::vector<PathDevice> devices = {
       {"8:17", 0}, {"", 0}, {"", ENOENT}, {"259:4", 0}};
   auto parsed = parse_path_devices(format_path_devices(devices), 4);
@@ -18,7 +18,7 @@ TEST_CASE("devices come back as the child wrote them") {
   CHECK(*parsed == devices);
 }
 
-TEST_CASE("what a crashed child wrote is no answer") {
+TEST_CASE("incomplete and malformed output of a child is refused") {
   for (const char* text :
        {"", "8:17 0", "8:17 0\n8:17", "8:17 0\n8:17 0\n8:17 0\n", "8-17 0\n",
         "x\n\n", "8:-1 0\n8:1 0\n", "99999999999:1 0\n8:1 0\n"}) {
@@ -27,7 +27,7 @@ TEST_CASE("what a crashed child wrote is no answer") {
   }
 }
 
-TEST_CASE("of a partition the whole disk is limited") {
+TEST_CASE("a partition is mapped to its whole disk") {
   TempDir sys;
   sys.write("devices/block/sda/dev", "8:0\n");
   sys.write("devices/block/sda/sda3/partition", "3\n");
@@ -43,7 +43,7 @@ TEST_CASE("of a partition the whole disk is limited") {
   CHECK(whole_disk(links, "9:1") == "9:1");  // without sysfs
 }
 
-TEST_CASE("real paths: a device, none, and an error") {
+TEST_CASE("real paths without a device and missing paths are distinguished") {
   ::signal(SIGCHLD, SIG_IGN);
   auto loop = EventLoop::create();
   REQUIRE(loop.ok());

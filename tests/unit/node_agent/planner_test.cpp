@@ -43,7 +43,7 @@ PlanInput two_cpus(std::vector<PlanJob> jobs) {
   return input;
 }
 
-// One that needs a third of its CPU and one that needs four.
+// A job that needs a third of its CPU and one that needs four CPUs.
 PlanInput lender_and_borrower() {
   return two_cpus(
       {job(1, CpuSet({0}), 333, 0.001), job(2, CpuSet({1}), 4000, 0.001)});
@@ -51,7 +51,7 @@ PlanInput lender_and_borrower() {
 
 }  // namespace
 
-TEST_CASE("a stopped job lends all that it needed") {
+TEST_CASE("a stopped job lends all of its cores") {
   PlanInput input = lender_and_borrower();
   input.jobs[0].prediction = prediction(5000, 0.001);
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
@@ -72,15 +72,15 @@ TEST_CASE("a stopped job lends all that it needed") {
   CHECK(plan->grants[0].home_cores == 1);
 }
 
-// One that cannot be planned would leave all jobs of the node without a loan.
-TEST_CASE("who may use no core at all is planned with the others") {
+// A job that fails the plan would leave all jobs of the node without loans.
+TEST_CASE("a job that may use no core is planned with the others") {
   PlanInput input = lender_and_borrower();
   PlanJob none = job(3, CpuSet({0}), 1000, 0.001);
   SECTION("other jobs hold all its CPUs, and its pages contradict the kernel") {
     none.home_cpus = CpuSet();
     none.on_entitlement = true;
   }
-  SECTION("its trainer needs all, and no loader was found") {
+  SECTION("its trainer needs all cores, and no loader was found") {
     none.own_cpus = none.home_cpus = CpuSet({2});
     none.prediction.reset();
     none.reserve_cores = 1;
@@ -135,7 +135,7 @@ TEST_CASE("Slurm's plan has no loan and no limit") {
   }
 }
 
-TEST_CASE("LendAcross=user keeps users apart") {
+TEST_CASE("LendAcross=user allows loans only within a user") {
   PlanInput input = lender_and_borrower();
   input.lend_across = LendAcross::kUser;
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
@@ -143,7 +143,9 @@ TEST_CASE("LendAcross=user keeps users apart") {
   CHECK(make_plan(input)->grants[1].away_cpus == CpuSet({0}));
 }
 
-TEST_CASE("LendAcross=account keeps accounts apart, not users") {
+TEST_CASE(
+    "LendAcross=account allows loans only within an account, across its "
+    "users") {
   PlanInput input = lender_and_borrower();
   input.lend_across = LendAcross::kAccount;
   input.jobs[0].account = input.jobs[1].account = "physics";
@@ -155,7 +157,7 @@ TEST_CASE("LendAcross=account keeps accounts apart, not users") {
 }
 
 TEST_CASE(
-    "with LendAcross=account a job of unknown account keeps to its user") {
+    "with LendAcross=account jobs of unknown account lend only within a user") {
   PlanInput input = lender_and_borrower();
   input.lend_across = LendAcross::kAccount;
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
@@ -173,7 +175,7 @@ TEST_CASE("unallocated CPUs are lent") {
   CHECK(plan->lender_of_cpu.at(0) == 0);
 }
 
-TEST_CASE("of CPUs that can be lent those near the job's GPUs are") {
+TEST_CASE("CPUs near the borrower's GPUs are lent first") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 2000, 0.001)});
   input.numa_node_of_cpu = {0, 0, 1, 1};
   input.core_of_cpu = {0, 1, 2, 3};
@@ -183,14 +185,14 @@ TEST_CASE("of CPUs that can be lent those near the job's GPUs are") {
   CHECK(make_plan(input)->grants[0].away_cpus == CpuSet({3}));
 }
 
-TEST_CASE("a job whose loader cannot be told apart never borrows") {
+TEST_CASE("a job without a recognized loader never borrows") {
   PlanInput input = lender_and_borrower();
   input.jobs[1].loader_units = 0;
   input.jobs[1].elastic = false;
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
 }
 
-TEST_CASE("a job back on its entitlement borrows nothing") {
+TEST_CASE("a job limited to its entitlement borrows nothing") {
   PlanInput input = lender_and_borrower();
   input.jobs[1].on_entitlement = true;
   auto plan = make_plan(input);
@@ -198,7 +200,7 @@ TEST_CASE("a job back on its entitlement borrows nothing") {
   CHECK(plan->grants[1].rate == Approx(1000));
 }
 
-TEST_CASE("CPUs that another job holds too are used, not lent") {
+TEST_CASE("CPUs that two jobs hold are used by both but not lent") {
   PlanInput input = lender_and_borrower();
   for (PlanJob& shared : input.jobs) {
     shared.own_cpus = CpuSet({0, 1});
@@ -213,7 +215,7 @@ TEST_CASE("CPUs that another job holds too are used, not lent") {
   }
 }
 
-TEST_CASE("--loader-threads bounds the hint") {
+TEST_CASE("--loader-threads limits the hint and the loans") {
   PlanInput input = lender_and_borrower();
   input.jobs[1].max_threads = 1;
   auto plan = make_plan(input);
@@ -245,7 +247,7 @@ TEST_CASE(
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
 }
 
-TEST_CASE("bandwidth that a neighbour leaves goes to who needs it") {
+TEST_CASE("bandwidth that one job leaves goes to the job that needs it") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 0, 0),
                               job(2, CpuSet({1}), 40, 0.001, 1 * kMB, 0)});
   input.pools = {48 * kMB};
@@ -258,11 +260,11 @@ TEST_CASE("bandwidth that a neighbour leaves goes to who needs it") {
         48 * kMB * 1.0001);
 }
 
-TEST_CASE("a job that presses against its limit has its entitlement") {
+TEST_CASE("a job that reaches its bandwidth limit gets its entitlement") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 10, 0.001, 1 * kMB, 0),
                               job(2, CpuSet({1}), 100, 0.001, 1 * kMB, 0)});
   input.pools = {48 * kMB};
-  input.jobs[0].pool_pressed = true;  // needs more than was thought
+  input.jobs[0].pool_pressed = true;  // needs more than predicted
   auto plan = make_plan(input);
   REQUIRE(plan.ok());
   CHECK(plan->grants[0].bytes_per_s >= 24 * kMB * 0.999);
@@ -270,7 +272,7 @@ TEST_CASE("a job that presses against its limit has its entitlement") {
         48 * kMB * 1.0001);
 }
 
-TEST_CASE("who may not lend to each other shares a pool all the same") {
+TEST_CASE("jobs that may not lend to each other still share a pool") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0),
                               job(2, CpuSet({1}), 100, 0.001, 1 * kMB, 0)});
   input.lend_across = LendAcross::kUser;
@@ -285,8 +287,7 @@ TEST_CASE("who may not lend to each other shares a pool all the same") {
   }
 }
 
-TEST_CASE(
-    "a pool is shared by the ranks that count, not by those that report") {
+TEST_CASE("a pool is divided by shares, not by reporting ranks") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0),
                               job(2, CpuSet({1}), 100, 0.001, 1 * kMB, 0)});
   input.pools = {48 * kMB};
@@ -296,7 +297,7 @@ TEST_CASE(
   CHECK(make_plan(input)->grants[1].entitled_bytes_per_s == Approx(12 * kMB));
 }
 
-TEST_CASE("a loader kept apart has so many CPUs at home, and its floor") {
+TEST_CASE("a separated loader has its own home CPUs and the floor of these") {
   PlanInput input = two_cpus({job(1, CpuSet({0, 1}), 4000, 0.001)});
   input.jobs[0].max_threads = 1;
   input.jobs[0].apart = true;
@@ -307,14 +308,15 @@ TEST_CASE("a loader kept apart has so many CPUs at home, and its floor") {
   CHECK(plan->grants[0].loader_threads == 1);
 }
 
-TEST_CASE("--loader-bw bounds the limit") {
+TEST_CASE("--loader-bw caps the bandwidth of a job") {
   PlanInput input = two_cpus({job(1, CpuSet({0}), 100, 0.001, 1 * kMB, 0)});
   input.pools = {48 * kMB};
   input.jobs[0].max_bytes_per_s = uint64_t(8 * kMB);
   CHECK(make_plan(input)->grants[0].bytes_per_s == Approx(8 * kMB));
 }
 
-TEST_CASE("random nodes: limits fit, floors hold, nobody borrows its own") {
+TEST_CASE(
+    "on random nodes limits fit, floors hold and no job borrows its own CPUs") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);

@@ -38,7 +38,7 @@ TEST_CASE("a thread of the machine's namespace keeps its id") {
   CHECK(f.host(502) == -1);
 }
 
-TEST_CASE("a thread of a namespace is found by its last id") {
+TEST_CASE("a thread of an inner namespace is found by its innermost id") {
   Fixture f;
   f.add(500, 500, "500\t1");
   f.add(500, 501, "501\t2");

@@ -51,7 +51,7 @@ TEST_CASE("wall time splits into parts that add up") {
   CHECK(*report.end_unix_s == 1100);
 }
 
-TEST_CASE("exchange that the job reports is no compute") {
+TEST_CASE("reported exchange time does not count as compute") {
   Fixture f;
   Progress page;  // of a second rank
   page.started_ns = 11 * kSecond;
@@ -71,7 +71,8 @@ TEST_CASE("exchange that the job reports is no compute") {
   CHECK(*report.breakdown.parts.compute.seconds == Approx(40));
 }
 
-TEST_CASE("a page that tells of the exchange most is told of a sparse one") {
+TEST_CASE(
+    "a job that mostly exchanges gradients is advised the sparse exchange") {
   Fixture f;
   f.job.ended = {};
   Progress page;
@@ -90,7 +91,7 @@ TEST_CASE("a page that tells of the exchange most is told of a sparse one") {
   CHECK(advice[0].line.starts_with("penstock.exchange."));
 }
 
-TEST_CASE("ranks that ran at once are told as one job") {
+TEST_CASE("simultaneous ranks are reported as one job") {
   Fixture f;
   Progress page;  // of the second rank, as the first
   page.started_ns = 11 * kSecond;
@@ -98,7 +99,7 @@ TEST_CASE("ranks that ran at once are told as one job") {
   page.samples = 8000;
   page.wait_ns = 40 * kSecond;
   f.job.ended.add(page);
-  // It is over: nothing of it runs any more.
+  // The job has ended.
   f.job.widest = {2, CpuSet({0, 1, 2, 3}), 0.5, {}};
   f.job.widest.grant.rate = 210;
   f.job.widest.grant.floor = 150;
@@ -117,7 +118,7 @@ TEST_CASE("ranks that ran at once are told as one job") {
   CHECK(report.cores.demand->value == Approx(3));
 }
 
-TEST_CASE("the ceiling is without the waiting for the loader's CPUs") {
+TEST_CASE("the ceiling excludes the time of contention with the loader") {
   Fixture f;
   const JobReport before = build_report(f.job, f.context, false);
   const double compute_s = *before.breakdown.parts.compute.seconds;
@@ -130,7 +131,7 @@ TEST_CASE("the ceiling is without the waiting for the loader's CPUs") {
   CHECK(*report.breakdown.contention_s == Approx(compute_s / 2));
 }
 
-TEST_CASE("a rate in cores is no rate in samples") {
+TEST_CASE("a rate in cores is not reported as a rate in samples") {
   Fixture f;
   f.job.widest.grant.rate = 0.22;
   f.job.widest.grant.floor = 0.22;
@@ -141,7 +142,7 @@ TEST_CASE("a rate in cores is no rate in samples") {
   CHECK_FALSE(report.floor_rate);
 }
 
-TEST_CASE("a rank that reported for a moment does not double the rates") {
+TEST_CASE("a rank that reported only briefly does not double the rates") {
   Fixture f;
   Progress page;  // an evaluation of 8 s
   page.started_ns = 51 * kSecond;
@@ -154,7 +155,7 @@ TEST_CASE("a rank that reported for a moment does not double the rates") {
   CHECK(*report.breakdown.waited_s == Approx(40 / 1.1));
 }
 
-TEST_CASE("a job without a page is unknown, not zero") {
+TEST_CASE("figures of a job without a page are unknown, not zero") {
   Fixture f;
   f.job.ended = {};
   const JobReport report = build_report(f.job, f.context, true);
@@ -165,7 +166,7 @@ TEST_CASE("a job without a page is unknown, not zero") {
   CHECK(report.running);
 }
 
-TEST_CASE("without a page pressure stands for the stalls") {
+TEST_CASE("without a page the stalls come from pressure") {
   Fixture f;
   f.job.ended = {};
   f.job.totals.pressure = Pressure{30'000'000, 5'000'000};
@@ -175,7 +176,8 @@ TEST_CASE("without a page pressure stands for the stalls") {
   CHECK_FALSE(report.breakdown.parts.compute.seconds.has_value());
   CHECK_FALSE(report.breakdown.waited_s.has_value());
   CHECK(report.breakdown.unattributed_s == Approx(65));
-  // Both at once, and counted since before we came: no more than all of it.
+  // Both at once, counted from before the first sample: limited to the
+  // wall time.
   f.job.totals.pressure = Pressure{300'000'000, 100'000'000};
   report = build_report(f.job, f.context, true);
   CHECK(*report.pressure.cpu_s == Approx(100));
@@ -185,7 +187,7 @@ TEST_CASE("without a page pressure stands for the stalls") {
   CHECK(report.breakdown.unattributed_s == Approx(0));
 }
 
-TEST_CASE("what the job reports goes before pressure") {
+TEST_CASE("stalls that the job reports take precedence over pressure") {
   Fixture f;
   f.job.totals.pressure = Pressure{90'000'000, 80'000'000};
   const JobReport report = build_report(f.job, f.context, false);
@@ -194,7 +196,7 @@ TEST_CASE("what the job reports goes before pressure") {
   CHECK(report.pressure.method == "PSI some");
 }
 
-TEST_CASE("CPU time at home and away is told apart") {
+TEST_CASE("CPU time at home, away and of the trainer is reported separately") {
   Fixture f;
   f.job.totals.home_cpu_s = 95;
   f.job.totals.away_cpu_s = 60;
@@ -205,7 +207,7 @@ TEST_CASE("CPU time at home and away is told apart") {
   CHECK(*report.cores.used_trainer == Approx(0.05));
 }
 
-TEST_CASE("options are given back as the user writes them") {
+TEST_CASE("options are reported in the form that the user writes") {
   penstock_wire_options options{};
   options.mode = PENSTOCK_MODE_AUTO;
   options.threads = 6;
@@ -217,7 +219,7 @@ TEST_CASE("options are given back as the user writes them") {
   CHECK(given[2] == OptionGiven{"loader-weight", "0.5"});
 }
 
-TEST_CASE("what the loader's cache served is told") {
+TEST_CASE("hits of the loader's cache are reported") {
   Fixture f;
   CHECK(build_report(f.job, f.context, false).cache == CacheFigures());
   Progress page;
@@ -242,7 +244,7 @@ TEST_CASE("what the loader's cache served is told") {
   CHECK(*cache.held_bytes == Approx(650 * 140));
 }
 
-TEST_CASE("that a job prepared together with others is told") {
+TEST_CASE("joint preparation with other jobs is noted in the report") {
   Fixture f;
   CHECK(build_report(f.job, f.context, false).notes.empty());
   f.job.sharing.most_sharers = 8;

@@ -64,7 +64,7 @@ struct Reporting : SampledJob {
   penstock_progress_page* page = nullptr;
 };
 
-// One loader thread, home, whose files of /proc we write.
+// One loader thread at home; the test writes its files of /proc.
 struct WithLoader : Reporting {
   WithLoader() {
     machine.start(100, 100, task, CpuSet{{0}});

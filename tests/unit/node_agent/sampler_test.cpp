@@ -5,7 +5,7 @@
 using namespace penstock;
 using namespace penstock::test;
 
-TEST_CASE("the time in which a job was stopped is no part of its rate") {
+TEST_CASE("a job's rate excludes the time in which it was stopped") {
   Reporting f;
   f.run(10);
   CHECK(f.job.rates.size() == 9);
@@ -19,7 +19,8 @@ TEST_CASE("the time in which a job was stopped is no part of its rate") {
   }
 }
 
-TEST_CASE("what a job that shares has used tells no cost of what it prepares") {
+TEST_CASE(
+    "the cost of a sharing job is per prepared sample, unknown without any") {
   Reporting reporting;
   const bool is_sharing = GENERATE(false, true);
   reporting.page->share = is_sharing ? 7 : 0;
@@ -40,7 +41,8 @@ TEST_CASE("what a job that shares has used tells no cost of what it prepares") {
   CHECK(cost().value == Approx(0.1 / 25));
 }
 
-TEST_CASE("of jobs that share, what a cache served last is told by the clock") {
+TEST_CASE(
+    "the storage bytes of a share follow its latest cache hits by the clock") {
   Observation cold;
   cold.seconds = 1;
   cold.samples = cold.prepared = 100;
@@ -59,7 +61,8 @@ TEST_CASE("of jobs that share, what a cache served last is told by the clock") {
   CHECK(costs.storage_bytes.value == Approx(0).margin(1e-9));
 }
 
-TEST_CASE("bytes that no controller counts are the loader's, or unknown") {
+TEST_CASE(
+    "bytes that no controller counts come from the loader or are unknown") {
   Reporting f;
   f.device = "254:16";
   f.page->bytes = 0;
@@ -71,7 +74,7 @@ TEST_CASE("bytes that no controller counts are the loader's, or unknown") {
   CHECK(f.job.totals.read_bytes == 5000);
 }
 
-TEST_CASE("what the kernel counts goes before what a loader says") {
+TEST_CASE("the kernel's byte count takes precedence over the loader's") {
   Reporting f;
   f.device = "254:16";
   const Home home{TaskId{100, 0}, f.task, f.task, f.task, {}, {}, f.group};
@@ -94,7 +97,7 @@ TEST_CASE("what the kernel counts goes before what a loader says") {
   CHECK(f.job.totals.read_bytes == 700);
 }
 
-TEST_CASE("pressure counts from when the job was first seen") {
+TEST_CASE("pressure is counted from the first sample of a job") {
   SampledJob f;
   f.set_pressure(5'000'000, 1'000);  // of an earlier run in the same group
   f.sample();
@@ -109,7 +112,7 @@ TEST_CASE("pressure counts from when the job was first seen") {
   CHECK(f.job.totals.pressure->io_us == 300);
 }
 
-TEST_CASE("an adopted job's pressure counts from its start") {
+TEST_CASE("pressure of an adopted job is counted from the job's start") {
   SampledJob f;
   f.job.quality.agent_restarts = 1;
   f.set_pressure(5'000'000, 1'000);
@@ -117,15 +120,16 @@ TEST_CASE("an adopted job's pressure counts from its start") {
   CHECK(f.job.totals.pressure->cpu_us == 5'000'000);
 }
 
-TEST_CASE("pressure that the kernel does not tell is unknown") {
+TEST_CASE("pressure that the kernel does not report is unknown") {
   SampledJob f;
-  SECTION("no such files") { f.machine.fail("read", ".pressure", ENOENT); }
-  SECTION("in no group of Slurm's") { f.job.tasks[100].accounted_path = ""; }
+  SECTION("no pressure files") { f.machine.fail("read", ".pressure", ENOENT); }
+  SECTION("in no group of Slurm") { f.job.tasks[100].accounted_path = ""; }
   f.sample();
   CHECK_FALSE(f.job.totals.pressure);
 }
 
-TEST_CASE("each period is a point of the course") {
+TEST_CASE(
+    "each period gives a timeline point with grants, use, rate and shares") {
   WithLoader f;
   f.job.grant.home_cores = 1.5;
   f.job.grant.away_cores = 0.5;
@@ -140,7 +144,7 @@ TEST_CASE("each period is a point of the course") {
   }
   const std::vector<TimelinePoint> points = f.job.course.points();
   REQUIRE(points.size() == 4);
-  CHECK_FALSE(points[0].rate);  // the first batch only begins the watching
+  CHECK_FALSE(points[0].rate);  // the first batch is only the baseline
   for (size_t i = 1; i < points.size(); ++i) {
     const TimelinePoint& it = points[i];
     CHECK(it.begin_unix_s == Approx(5000 + double(i)));
@@ -159,7 +163,7 @@ TEST_CASE("each period is a point of the course") {
   }
 }
 
-TEST_CASE("a course has no rate in cores") {
+TEST_CASE("a timeline has no predicted rate if rates are in cores") {
   WithLoader f;
   f.job.grant.rate = 0.22;
   f.job.grant.in_cores = GENERATE(false, true);
@@ -169,7 +173,7 @@ TEST_CASE("a course has no rate in cores") {
   CHECK(point.predicted_rate.has_value() == !f.job.grant.in_cores);
 }
 
-TEST_CASE("a batch that takes several periods tells of all of them") {
+TEST_CASE("a batch of several periods gives each of them its rate") {
   WithLoader f;
   f.run(2);
   for (int i = 0; i < 4; ++i) f.sample();
@@ -180,7 +184,7 @@ TEST_CASE("a batch that takes several periods tells of all of them") {
   for (size_t i = 2; i < 7; ++i) CHECK(*points[i].rate == Approx(20));
 }
 
-TEST_CASE("time in which a job was stopped has no rate and no shares") {
+TEST_CASE("periods of a stopped job have no rate and no shares") {
   WithLoader f;
   f.run(2);
   f.job.stopped = true;
@@ -197,7 +201,8 @@ TEST_CASE("time in which a job was stopped has no rate and no shares") {
   CHECK(*points[6].rate == Approx(100));
 }
 
-TEST_CASE("what loader threads were seen at splits what the trainer waited") {
+TEST_CASE(
+    "observed states of loader threads split the trainer's waiting time") {
   WithLoader f;
   f.run(1);
   for (int i = 0; i < 10; ++i) {
@@ -215,10 +220,10 @@ TEST_CASE("what loader threads were seen at splits what the trainer waited") {
   CHECK(*points[2].shares.compute == Approx(0.5));
 }
 
-TEST_CASE("threads' states are looked at only where they would tell more") {
+TEST_CASE("thread states are sampled only if they add information") {
   WithLoader f;
   f.machine.set_state(101, 'D');
-  SECTION("the loader tells how it spends its time") {
+  SECTION("the loader reports its own time") {
     for (int i = 0; i < 5; ++i) {
       f.page->wait_ns += 500'000'000;
       f.page->prep_ns += 500'000'000;
@@ -233,7 +238,7 @@ TEST_CASE("threads' states are looked at only where they would tell more") {
   CHECK(f.job.totals.loader.blocked_s == before_s);
 }
 
-TEST_CASE("a course without pages has what the kernel and NVML tell") {
+TEST_CASE("without pages a timeline has the shares from pressure and NVML") {
   SampledJob f;
   f.job.started_ns = f.now_ns;
   f.set_pressure(0, 0);
@@ -255,7 +260,8 @@ TEST_CASE("a course without pages has what the kernel and NVML tell") {
   CHECK(*f.job.totals.gpu_busy_s == Approx(0.5));
 }
 
-TEST_CASE("counters that began before us are no use of the first period") {
+TEST_CASE(
+    "counts from before penstockd's start are excluded from the first period") {
   SampledJob f;
   f.job.started_ns = f.now_ns;  // adopted
   f.now_ns += 100'000'000'000;

@@ -1,4 +1,4 @@
-// How a sample divides a job's CPU time, and what it tells of its need.
+// How a sample divides a job's CPU time, and the need derived from it.
 #include <random>
 
 #include "tests/unit/node_agent/sampled_job.h"
@@ -6,7 +6,8 @@
 using namespace penstock;
 using namespace penstock::test;
 
-TEST_CASE("a sample divides the job's CPU time, however often threads move") {
+TEST_CASE(
+    "a sample splits a job's CPU time correctly however often threads move") {
   const uint32_t seed = GENERATE(range(1u, 21u));
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -43,7 +44,7 @@ TEST_CASE("a sample divides the job's CPU time, however often threads move") {
   CHECK(trainer_reserve_cores(f.job) <= 0.9);
 }
 
-TEST_CASE("a trainer's wait for its loader's CPUs is no part of its ceiling") {
+TEST_CASE("the ceiling excludes the trainer's wait for CPUs of its loader") {
   WithLoader f;
   f.spend(0, 0);
   f.sampler.account(f.job.tasks[100].units.front(), f.job.totals);
@@ -63,12 +64,12 @@ TEST_CASE("a trainer's wait for its loader's CPUs is no part of its ceiling") {
   CHECK(*point.shares.prep_stall == Approx(0.5));
 }
 
-TEST_CASE("only a loader at home is in its trainer's way") {
+TEST_CASE("only a loader that runs at home counts as contention") {
   WithLoader f;
   Unit& unit = f.job.tasks[100].units.front();
   f.sampler.account(unit, f.job.totals);
-  SECTION("it is away") { unit.away = true; }
-  SECTION("it hardly runs") { unit.away = false; }
+  SECTION("the loader is away") { unit.away = true; }
+  SECTION("the loader hardly runs") { unit.away = false; }
   for (int i = 0; i < 20; ++i) {
     f.spend(unit.away ? 900 : 100, 0);
     f.page->delay_ns += 500'000'000;  // for another job's threads, say
@@ -79,7 +80,7 @@ TEST_CASE("only a loader at home is in its trainer's way") {
 
 namespace {
 
-// Of a job of one CPU.
+// A job with one CPU.
 struct OnOneCpu : WithLoader {
   OnOneCpu() {
     job.tasks[100].home.affinity = CpuSet({0});
@@ -96,7 +97,7 @@ struct OnOneCpu : WithLoader {
 
 }  // namespace
 
-TEST_CASE("a loader starves that waits for a CPU at home, for as long") {
+TEST_CASE("a loader is starved while it waits for a busy CPU at home") {
   OnOneCpu f;
   f.period(400, 90, 500);
   CHECK_FALSE(f.job.loader.starved);
@@ -113,7 +114,7 @@ TEST_CASE("a loader starves that waits for a CPU at home, for as long") {
   CHECK_FALSE(f.job.loader.starved);
 }
 
-TEST_CASE("one task's loader starves though another's idles") {
+TEST_CASE("a task's loader is starved even if another task is idle") {
   OnOneCpu f;
   f.job.tasks[200].home.affinity = CpuSet({1});
   f.period(500, 300, 300);
@@ -122,7 +123,7 @@ TEST_CASE("one task's loader starves though another's idles") {
   CHECK_FALSE(f.job.loader.starved);
 }
 
-TEST_CASE("a plan between two samples keeps the reserve of the last") {
+TEST_CASE("a plan between two samples uses the reserve of the last one") {
   OnOneCpu f;
   f.period(100, 0, 600);
   CHECK(trainer_reserve_cores(f.job) == Approx(0.6));
@@ -132,7 +133,7 @@ TEST_CASE("a plan between two samples keeps the reserve of the last") {
   CHECK(trainer_reserve_cores(f.job) == Approx(0.2));
 }
 
-TEST_CASE("several tasks' loaders are in the way of one trainer each") {
+TEST_CASE("with several tasks each loader crowds only its own trainer") {
   OnOneCpu f;
   for (pid_t task : {200, 300, 400}) {
     f.job.tasks[task].home.affinity = CpuSet({task / 100});
@@ -152,7 +153,7 @@ TEST_CASE("several tasks' loaders are in the way of one trainer each") {
   CHECK(f.job.trainer.crowded_cores == Approx(2 * 0.05 / 0.95));
 }
 
-TEST_CASE("a job is idle where all of it used next to nothing") {
+TEST_CASE("a job is idle if it uses almost no CPU time") {
   OnOneCpu f;
   CHECK_FALSE(f.job.is_idle);  // nothing to compare with yet
   f.period(10, 0, 20);
@@ -161,7 +162,7 @@ TEST_CASE("a job is idle where all of it used next to nothing") {
   CHECK_FALSE(f.job.is_idle);
 }
 
-TEST_CASE("a loader that is kept apart is not in its trainer's way") {
+TEST_CASE("a loader on separate home CPUs causes no contention") {
   OnOneCpu f;
   f.job.tasks[100].loader_cpus = CpuSet({1});
   for (int i = 0; i < 20; ++i) {
@@ -173,7 +174,7 @@ TEST_CASE("a loader that is kept apart is not in its trainer's way") {
   CHECK(f.job.trainer.crowded_cores == 0);
 }
 
-TEST_CASE("of an ended thread the last look of the closed loop counts") {
+TEST_CASE("an ended thread has the CPU time that the closed loop read last") {
   WithLoader f;
   Unit& unit = f.job.tasks[100].units.front();
   f.spend(300, 0);

@@ -14,7 +14,9 @@ constexpr uint64_t kStart = 1'000'000 * kMs;
 
 }  // namespace
 
-TEST_CASE("a burst of marks is one scan of each task, 50 ms after the first") {
+TEST_CASE(
+    "a burst of marks gives one scan of each task, 50 ms after the first "
+    "mark") {
   ScanQueue queue;
   CHECK_FALSE(queue.next_ns());
   queue.mark(7, 100, kStart);
@@ -32,7 +34,9 @@ TEST_CASE("a burst of marks is one scan of each task, 50 ms after the first") {
   CHECK_FALSE(queue.next_ns());
 }
 
-TEST_CASE("scanning pauses for 20 times what it took, or 3, for 3 s at most") {
+TEST_CASE(
+    "a scan is followed by a pause of 3 to 20 times its duration, at most 3 "
+    "s") {
   const auto [cost_ms, pause_ms] = GENERATE(table<uint64_t, uint64_t>(
       {{1, 50}, {10, 200}, {50, 1000}, {400, 1200}, {20'000, 3000}}));
   ScanQueue queue;
@@ -44,7 +48,7 @@ TEST_CASE("scanning pauses for 20 times what it took, or 3, for 3 s at most") {
   CHECK(queue.next_ns() == end + pause_ms * kMs);
 }
 
-TEST_CASE("a job whose scans are dear waits behind the others") {
+TEST_CASE("a job with expensive scans waits behind the others") {
   ScanQueue queue;
   queue.mark(1, 100, kStart);
   REQUIRE(queue.take(kStart + 50 * kMs));
@@ -57,7 +61,7 @@ TEST_CASE("a job whose scans are dear waits behind the others") {
   CHECK(queue.take(end + 1221 * kMs)->job == 1);
 }
 
-TEST_CASE("an ended job is scanned no more") {
+TEST_CASE("an ended job is not scanned again") {
   ScanQueue queue;
   queue.mark(7, 100, kStart);
   queue.forget(7);
@@ -67,8 +71,8 @@ TEST_CASE("an ended job is scanned no more") {
   CHECK(queue.next_ns() == kStart + 50 * kMs);  // of a new job of that number
 }
 
-// Tasks that fork all the time would be scanned alone, if the lowest number or
-// the first mark of all decided.
+// If the lowest pid or the oldest mark decided, only tasks that fork all the
+// time would be scanned.
 TEST_CASE("tasks of a job take turns, and leave turns to other jobs") {
   const uint32_t seed = GENERATE(range(1u, 11u));
   INFO("seed " << seed);
@@ -99,9 +103,9 @@ TEST_CASE("tasks of a job take turns, and leave turns to other jobs") {
   }
 }
 
-// Jobs that fork all the time, each as dear as it may be, and one that forks
-// now and then.
-TEST_CASE("a new loader is seen soon, whatever other jobs do") {
+// Jobs that fork all the time, with scans of the highest cost, and one that
+// forks now and then.
+TEST_CASE("a new loader is scanned within 1.7 s, whatever other jobs do") {
   const uint32_t seed = GENERATE(range(1u, 11u));
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -110,7 +114,7 @@ TEST_CASE("a new loader is seen soon, whatever other jobs do") {
   uint64_t now = kStart, marked = 0, busy = 0, slowest = 0;
   for (int i = 0; i < 2000; ++i) {
     for (JobId job = 1; job <= 5; ++job) queue.mark(job, pid_t(job), now);
-    // What the others cost shows in their first scans.
+    // The first scans show the costs of the other jobs.
     if (i >= 5 && marked == 0 && random() % 5 == 0) {
       queue.mark(kModest, 1, marked = now);
     }
@@ -126,7 +130,7 @@ TEST_CASE("a new loader is seen soon, whatever other jobs do") {
     slowest = std::max(slowest, now - marked);
     marked = 0;
   }
-  // Behind one dear scan that has begun, and the pause after it.
+  // After one expensive scan that has begun, and the pause that follows it.
   CHECK(slowest <= 1700 * kMs);
   CHECK(busy <= (now - kStart) * 26 / 100);
 }

@@ -16,7 +16,7 @@ using namespace penstock;
 
 namespace {
 
-// A process of the task's ends, and its number is given to another job's.
+// A process of the task ends, and a process of another job gets its pid.
 constexpr pid_t kTrainer = 100;
 constexpr pid_t kWorker = 101;
 
@@ -72,8 +72,9 @@ Task task_of(const Node& node) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a number that another job's process has now is not ours",
-                   "", SeparateHierarchies, OneHierarchy) {
+TEMPLATE_TEST_CASE(
+    "a pid reused by another job's process does not belong to the task", "",
+    SeparateHierarchies, OneHierarchy) {
   TestType node;
   const Scanner scanner(node.machine.proc(), node.backend);
   const Task task = task_of(node);
@@ -86,7 +87,7 @@ TEMPLATE_TEST_CASE("a number that another job's process has now is not ours",
   CHECK(scanner.is_of_job(task, kTrainer));
 }
 
-TEST_CASE("a thread's start is compared with the clock of samples") {
+TEST_CASE("the start of a thread is compared with the clock of the samples") {
   const ProcReader proc = *ProcReader::open();
   const uint64_t before_ns = monotonic_ns();
   const pid_t child = ::fork();
@@ -103,7 +104,7 @@ TEST_CASE("a thread's start is compared with the clock of samples") {
 
 namespace {
 
-// A trainer that has greeted, and registers a thread of its own as loader.
+// A trainer that has connected and registers its own thread as a loader.
 struct Registering : OneHierarchy {
   Registering() {
     start(kThread, kTrainer);
@@ -143,7 +144,7 @@ struct Registering : OneHierarchy {
 
 }  // namespace
 
-TEST_CASE("a trainer's thread that is no loader any more has been one") {
+TEST_CASE("a thread that stops being a loader keeps its CPU time as a loader") {
   Registering f;
   REQUIRE(f.task().units.size() == 1);
   CHECK(f.job.totals.home_cpu_s == Approx(3));
@@ -152,7 +153,7 @@ TEST_CASE("a trainer's thread that is no loader any more has been one") {
   CHECK(f.job.totals.home_cpu_s == Approx(3));
 }
 
-TEST_CASE("a thread that is found again within a period counts once") {
+TEST_CASE("the CPU time of a thread found again within a period counts once") {
   Registering f;
   f.job.sampled_ns = 1;  // the thread is younger
   f.set_registered(false);
@@ -161,14 +162,15 @@ TEST_CASE("a thread that is found again within a period counts once") {
   CHECK(f.job.totals.home_cpu_s == Approx(4));
 }
 
-TEST_CASE("a worker that turns out to be a trainer never was a loader") {
+TEST_CASE(
+    "a worker that proves to be a trainer loses its CPU time as a loader") {
   Registering f;
   f.task().units.front().in_order = true;
   f.set_registered(false);
   CHECK(f.job.totals.home_cpu_s == 0);
 }
 
-TEST_CASE("where Slurm tracks no processes by groups, any number will do") {
+TEST_CASE("without process tracking by groups every pid is accepted") {
   SeparateHierarchies node;
   const Scanner scanner(node.machine.proc(), node.backend);
   Task task = task_of(node);

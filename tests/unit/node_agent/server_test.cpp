@@ -46,7 +46,8 @@ class Fixture {
         *loop_, path, [this](const Message& message, const Peer& peer) {
           last_peer = peer;
           Answer answer;
-          // The dearest of users' messages, for the tests of the budget.
+          // As long as the most expensive user message, for tests of the
+          // budget.
           if (std::holds_alternative<penstock_thread>(message)) burn_ms(5);
           if (std::holds_alternative<penstock_task_exit>(message)) {
             answer.send = false;
@@ -128,7 +129,7 @@ pid_t as_user(const Fixture& server, uid_t uid, Act act) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setresuid(uid, uid, uid) != 0) ::_exit(2);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed test leaves nobody
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no orphan after a failed test
     ::_exit(act() ? 0 : 1);
   }
   REQUIRE(child > 0);
@@ -150,8 +151,8 @@ std::optional<penstock_reply> ask(int fd, const T& message) {
 
 constexpr double kDelayed_ms = 100;
 
-// How long nine of ten answers took at most, of a second's requests: the
-// tenth is the machine's, which has other things to do.
+// The 90th percentile of reply times within a second. Other load of the machine
+// may delay the slowest tenth.
 double slow_answer_ms(const Fixture& server) {
   std::array<uint64_t, 40> taken_ns;
   for (uint64_t& one_ns : taken_ns) {
@@ -167,7 +168,7 @@ double slow_answer_ms(const Fixture& server) {
   return double(taken_ns[35]) * 1e-6;
 }
 
-// Over many connections, each always full; writes to told once one is.
+// Floods many connections; writes to `told` whenever one is full.
 bool send_without_end(const Fixture& server, int told) {
   std::vector<UniqueFd> clients;
   for (int i = 0; i < 64; ++i) clients.push_back(server.connect());
@@ -184,7 +185,8 @@ bool send_without_end(const Fixture& server, int told) {
 
 }  // namespace
 
-TEST_CASE("a request is answered with its id, by the kernel's word on who") {
+TEST_CASE(
+    "a reply has the request's id, and the peer's ids come from the kernel") {
   Fixture server;
   UniqueFd client = server.connect();
   auto reply = ask(client.get(), message_of<penstock_status>(PENSTOCK_STATUS));
@@ -195,7 +197,7 @@ TEST_CASE("a request is answered with its id, by the kernel's word on who") {
   CHECK(server.last_peer.uid == ::getuid());
 }
 
-TEST_CASE("descriptors travel with the reply") {
+TEST_CASE("a reply carries descriptors") {
   Fixture server;
   UniqueFd client = server.connect();
   auto hello = message_of<penstock_hello>(PENSTOCK_HELLO);
@@ -205,7 +207,8 @@ TEST_CASE("descriptors travel with the reply") {
   CHECK(fds == 2);
 }
 
-TEST_CASE("malformed and oversized messages are refused, the rest goes on") {
+TEST_CASE(
+    "malformed and oversized messages are refused, later ones are answered") {
   Fixture server;
   UniqueFd client = server.connect();
   const std::string junk(PENSTOCK_MESSAGE_MAX_BYTES * 4, 'x');
@@ -222,7 +225,7 @@ TEST_CASE("malformed and oversized messages are refused, the rest goes on") {
   CHECK(reply->status == 0);
 }
 
-TEST_CASE("Slurm's messages are taken from root alone") {
+TEST_CASE("Slurm's messages are accepted only from root") {
   if (::getuid() != 0) {
     WARN("skipped: needs root to become somebody else");
     return;
@@ -246,7 +249,7 @@ TEST_CASE("Slurm's messages are taken from root alone") {
   })));
 }
 
-TEST_CASE("a user's flood delays nobody else") {
+TEST_CASE("a user's flood of messages does not delay other users") {
   if (::getuid() != 0) {
     WARN("skipped: needs root to become somebody else");
     return;
@@ -259,18 +262,18 @@ TEST_CASE("a user's flood delays nobody else") {
   const pid_t flood = as_user(
       server, 65534, [&] { return send_without_end(server, told.get()); });
   pollfd full{heard.get(), POLLIN, 0};
-  REQUIRE(::poll(&full, 1, 10'000) == 1);  // more than is read
+  REQUIRE(::poll(&full, 1, 10'000) == 1);  // faster than the server reads
   const pid_t other = as_user(
       server, 65533, [&] { return slow_answer_ms(server) < kDelayed_ms; });
   CHECK(slow_answer_ms(server) < kDelayed_ms);
   CHECK(succeeded(other));
-  CHECK(::waitpid(flood, nullptr, WNOHANG) == 0);  // it goes on
+  CHECK(::waitpid(flood, nullptr, WNOHANG) == 0);  // the flood continues
   ::kill(flood, SIGKILL);
   CHECK_FALSE(succeeded(flood));
   CHECK(slow_answer_ms(server) < kDelayed_ms);
 }
 
-TEST_CASE("a user who asked for too much is answered all the same") {
+TEST_CASE("messages beyond a user's budget are answered later, not dropped") {
   if (::getuid() != 0) {
     WARN("skipped: needs root to become somebody else");
     return;
@@ -286,7 +289,7 @@ TEST_CASE("a user who asked for too much is answered all the same") {
     for (int i = 0; i < 30; ++i) {
       if (!receive(client.get())) return false;
     }
-    // 150 ms of work, of which what is beyond the room takes its time.
+    // 150 ms of work; the part beyond the burst is delayed.
     return monotonic_ns() - begun_ns > 500'000'000;
   })));
 }
@@ -321,7 +324,8 @@ TEST_CASE("a live socket is not taken over, a dead one is") {
   (void)!std::system(("rm -r " + dir).c_str());
 }
 
-TEST_CASE("a path that does not fit a socket address is named") {
+TEST_CASE(
+    "a path that is too long for a socket is an error that names SocketPath") {
   auto loop = EventLoop::create();
   auto server = Server::listen(*loop, "/tmp/" + std::string(200, 'a'),
                                [](auto&, auto&) { return Answer{}; });
@@ -330,7 +334,8 @@ TEST_CASE("a path that does not fit a socket address is named") {
              Catch::Matchers::ContainsSubstring("SocketPath"));
 }
 
-TEST_CASE("users' connections, however many, leave root's room") {
+TEST_CASE(
+    "connections are limited for users, each and in total, but not for root") {
   constexpr size_t kAll = Server::kMaxConnections, kOne = Server::kMaxPerUser;
   CHECK(Server::may_connect(1000, kAll - 1, kOne - 1));
   CHECK_FALSE(Server::may_connect(1000, kAll, 0));

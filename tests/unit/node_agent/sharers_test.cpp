@@ -20,13 +20,13 @@ Job job_of(uid_t uid, const std::vector<uint64_t>& shares) {
 
 }  // namespace
 
-TEST_CASE("jobs of one user that say the same number share") {
+TEST_CASE("jobs of one user with the same share number form a share") {
   std::map<JobId, Job> jobs;
   jobs.emplace(1, job_of(1000, {7}));
   jobs.emplace(2, job_of(1000, {7, 7}));
   jobs.emplace(3, job_of(1000, {8}));
   jobs.emplace(4, job_of(1000, {0}));
-  jobs.emplace(5, job_of(1001, {7}));  // another user's word
+  jobs.emplace(5, job_of(1001, {7}));  // another user's number
   jobs.emplace(6, job_of(1000, {}));
   count_sharers(jobs);
   CHECK(jobs.at(1).sharing.sharers == 3);
@@ -41,7 +41,7 @@ TEST_CASE("jobs of one user that say the same number share") {
   CHECK(jobs.at(4).sharing.share == 0);
 }
 
-TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
+TEST_CASE("a job that ended, is stopped or prepares alone leaves its share") {
   std::map<JobId, Job> jobs;
   jobs.emplace(1, job_of(1000, {7}));
   jobs.emplace(2, job_of(1000, {7}));
@@ -61,11 +61,12 @@ TEST_CASE("who has ended, is stopped or prepares alone again shares no more") {
   CHECK(jobs.at(1).sharing.sharers == 1);
 }
 
-TEST_CASE("who has used nothing for a minute shares no more") {
+TEST_CASE(
+    "a job without progress for a minute leaves its share, and may rejoin") {
   std::map<JobId, Job> jobs;
   jobs.emplace(1, job_of(1000, {7}));
   jobs.emplace(2, job_of(1000, {7}));
-  jobs.emplace(3, job_of(1000, {8}));  // nor does anybody of its share
+  jobs.emplace(3, job_of(1000, {8}));  // no progress, but alone in its share
   const auto updated_ns = [&](JobId id) -> uint64_t& {
     return jobs.at(id).tasks[100].ranks[0].progress->updated_ns;
   };

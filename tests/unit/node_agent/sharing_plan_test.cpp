@@ -1,5 +1,5 @@
-// Jobs that prepare their batches together, as they are planned: each of N has
-// the N-th part of a sample's cost (node_agent/sharers.h).
+// Plans of jobs that prepare batches together: each of N jobs bears the N-th
+// part of a sample's cost (node_agent/sharers.h).
 #include <algorithm>
 #include <random>
 
@@ -26,7 +26,7 @@ struct Node {
     for (int& cpu : added) cpu = add_cpu();
     input.idle_cpus = CpuSet(added);
   }
-  // Of one CPU, that needs so many cores.
+  // A job with one CPU that needs `cores`.
   void add_job(double cores) {
     PlanJob job;
     job.id = input.jobs.size() + 1;
@@ -52,7 +52,7 @@ struct Node {
 
 }  // namespace
 
-TEST_CASE("what is left of the sharers' CPUs is lent, their need taken once") {
+TEST_CASE("the CPUs of a share beyond its joint need are lent") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -74,14 +74,14 @@ TEST_CASE("what is left of the sharers' CPUs is lent, their need taken once") {
   }
 }
 
-TEST_CASE("what can be lent to sharers is divided between them evenly") {
+TEST_CASE("CPUs lent to a share are divided evenly between its jobs") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (int run = 0; run < 300; ++run) {
     const int sharers = std::uniform_int_distribution(2, 8)(random);
     const int idle = std::uniform_int_distribution(1, 3 * sharers)(random);
-    // More than they can have.
+    // More than the share can get.
     const double need =
         (sharers + idle) * std::uniform_real_distribution(1.1, 3.0)(random);
     CAPTURE(run, sharers, idle, need);
@@ -102,7 +102,7 @@ TEST_CASE("what can be lent to sharers is divided between them evenly") {
   }
 }
 
-TEST_CASE("a job of two ranks has twice a sharer's rate, floors hold") {
+TEST_CASE("a sharing job of two ranks has twice the rate, and floors hold") {
   Node node;
   node.add_sharers(3, 30);
   PlanJob& large = node.input.jobs[0];
@@ -110,14 +110,14 @@ TEST_CASE("a job of two ranks has twice a sharer's rate, floors hold") {
   PlanJob& reserved = node.input.jobs[1];
   reserved.own_cpus = reserved.home_cpus =
       CpuSet({node.add_cpu(), node.add_cpu(), node.add_cpu()});
-  SECTION("where nothing is lent each has its own") {
+  SECTION("without loans each job has its floor") {
     const auto plan = make_plan(node.input);
     REQUIRE(plan.ok());
     for (const PlannedGrant& grant : plan->grants) {
       CHECK(grant.rate == Approx(grant.floor));
     }
   }
-  SECTION("what is lent goes to the slower ones") {
+  SECTION("lent CPUs go to the slower jobs") {
     node.add_idle(3);
     const auto plan = make_plan(node.input);
     REQUIRE(plan.ok());
@@ -127,7 +127,9 @@ TEST_CASE("a job of two ranks has twice a sharer's rate, floors hold") {
   }
 }
 
-TEST_CASE("jobs of several users, or whose cost is unknown, are left alone") {
+TEST_CASE(
+    "jobs of several users or shares, or of unknown cost, are planned "
+    "separately") {
   Node node;
   node.add_sharers(2, 20);
   SECTION("several users") { node.input.jobs[1].uid = 1001; }
@@ -139,7 +141,7 @@ TEST_CASE("jobs of several users, or whose cost is unknown, are left alone") {
   CHECK(make_plan(node.input)->grants == make_plan(apart)->grants);
 }
 
-TEST_CASE("bandwidth is divided evenly, too") {
+TEST_CASE("bandwidth is divided evenly within a share") {
   Node node;
   node.add_sharers(3, 0.3);
   node.input.pools = {9e6};

@@ -45,7 +45,7 @@ struct TemporaryDir {
 
 }  // namespace
 
-TEST_CASE("tasks come back as they were saved") {
+TEST_CASE("saved tasks are loaded unchanged") {
   TemporaryDir dir;
   REQUIRE(save_tasks(dir.fd.get(), {sample()}).ok());
   auto loaded = load_tasks(dir.fd.get());
@@ -63,7 +63,7 @@ TEST_CASE("tasks come back as they were saved") {
   CHECK(task.loader_cpus == CpuSet({3}));
 }
 
-TEST_CASE("a file that names no account is of an older penstockd") {
+TEST_CASE("a file without accounts, of an older penstockd, is loaded") {
   SavedTask task = sample();
   task.account.clear();
   std::string text = to_json({task});
@@ -75,14 +75,14 @@ TEST_CASE("a file that names no account is of an older penstockd") {
   CHECK(loaded->front().account == "");
 }
 
-TEST_CASE("no file is no tasks") {
+TEST_CASE("a missing file gives no tasks") {
   TemporaryDir dir;
   auto loaded = load_tasks(dir.fd.get());
   REQUIRE(loaded.ok());
   CHECK(loaded->empty());
 }
 
-TEST_CASE("what is not ours is refused, not guessed at") {
+TEST_CASE("malformed, truncated and unknown versions of the file are refused") {
   CHECK_FALSE(parse_saved_tasks("").ok());
   CHECK_FALSE(parse_saved_tasks("[]").ok());
   CHECK_FALSE(parse_saved_tasks(R"({"version": 2, "tasks": []})").ok());
@@ -98,7 +98,7 @@ TEST_CASE("a link in the state directory is not followed") {
   CHECK_FALSE(load_tasks(dir.fd.get()).ok());
 }
 
-TEST_CASE("a failed write leaves the old file whole") {
+TEST_CASE("a failed write leaves the old file intact") {
   TemporaryDir dir;
   REQUIRE(save_tasks(dir.fd.get(), {sample()}).ok());
   // A directory where the new file should be made.

@@ -43,7 +43,7 @@ TEST_CASE("a job is stopped when all its processes are") {
 }
 
 // scontrol suspend sends a signal to a step's first processes only.
-TEST_CASE("who is frozen is stopped, whatever its state") {
+TEST_CASE("a frozen job counts as stopped in any state of its processes") {
   Fixture f;
   f.stop({100, 200});
   f.machine.set_frozen(f.group, true);
@@ -55,8 +55,8 @@ TEST_CASE("who is frozen is stopped, whatever its state") {
 TEST_CASE("processes that have ended do not count") {
   Fixture f;
   f.stop({100, 200});
-  SECTION("gone") { f.machine.end(101); }
-  SECTION("not waited for") { f.machine.set_state(101, 'Z'); }
+  SECTION("removed from /proc") { f.machine.end(101); }
+  SECTION("zombies") { f.machine.set_state(101, 'Z'); }
   CHECK(f.stopped());
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("a job without processes is not stopped") {
   CHECK_FALSE(f.stopped());
 }
 
-TEST_CASE("one that is traced is not stopped") {
+TEST_CASE("a traced process does not count as stopped") {
   Fixture f;
   f.stop({101, 200});
   f.machine.set_state(100, 't');

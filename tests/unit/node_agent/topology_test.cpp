@@ -6,7 +6,7 @@ using namespace penstock;
 
 namespace {
 
-// tests/fixtures/hwloc/README says what stands where.
+// tests/fixtures/hwloc/README describes the machine.
 Topology two_sockets() {
   Result<Topology> topology =
       load_topology(PENSTOCK_FIXTURES "/hwloc/two_sockets.xml");
@@ -57,9 +57,9 @@ TEST_CASE("a file that hwloc cannot read is an error") {
   CHECK(topology.error().code == Code::kUnavailable);
 }
 
-TEST_CASE("of some CPUs those whose cores are whole, and all of their cores") {
+TEST_CASE("whole_cores drops partial cores, with_siblings completes them") {
   const std::vector<int> core_of_cpu = {0, 1, 0, 1, -1, 2};
-  const CpuSet some({0, 1, 2, 4, 9});  // 4 and 9 are nobody's siblings
+  const CpuSet some({0, 1, 2, 4, 9});  // 4 and 9 have no siblings
   CHECK(whole_cores(some, core_of_cpu).to_string() == "0,2,4,9");
   CHECK(with_siblings(some, core_of_cpu).to_string() == "0-4,9");
   CHECK(whole_cores(CpuSet({3, 5}), core_of_cpu).to_string() == "5");

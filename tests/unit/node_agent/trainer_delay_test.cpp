@@ -33,7 +33,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("of a task's processes the one that waited longest counts") {
+TEST_CASE("the longest wait of a task's trainer processes counts") {
   Fixture f;
   for (pid_t pid : {100, 101, 102}) f.spend(pid, 5000);
   CHECK(f.lap_s() == 0);  // a baseline first
@@ -45,7 +45,8 @@ TEST_CASE("of a task's processes the one that waited longest counts") {
 }
 
 TEST_CASE(
-    "tasks are averaged; a number that was given anew counts from then on") {
+    "the delay is the mean of the tasks, and a reused pid starts a new "
+    "baseline") {
   Fixture f;
   f.tasks[200].processes.insert(200);
   for (pid_t pid : {100, 101, 200}) f.spend(pid, 5000);
@@ -60,7 +61,8 @@ TEST_CASE(
   CHECK(f.lap_s() == Approx(0.035));
 }
 
-TEST_CASE("a batch script that waits for its steps is no trainer") {
+TEST_CASE(
+    "a batch script that waits for its steps does not count as a trainer") {
   Fixture f;
   f.tasks[200].processes.insert(200);
   f.tasks[200].start.step_id = kBatchStep;
@@ -70,7 +72,7 @@ TEST_CASE("a batch script that waits for its steps is no trainer") {
   CHECK(f.lap_s() == Approx(0.1));
 }
 
-TEST_CASE("a batch script without steps is a trainer") {
+TEST_CASE("a batch script without steps counts as a trainer") {
   Fixture f;
   f.tasks[100].start.step_id = kBatchStep;
   for (pid_t pid : {100, 101}) f.spend(pid, 5000);
@@ -79,9 +81,9 @@ TEST_CASE("a batch script without steps is a trainer") {
   CHECK(f.lap_s() == Approx(0.1));
 }
 
-TEST_CASE("a trainer that waits half its time would use twice as much") {
+TEST_CASE("a trainer that waits half of its time needs twice its cores") {
   CHECK(crowded_cores(0.5, 0.5) == Approx(0.5));
   CHECK(crowded_cores(0.1, 0.25) == Approx(0.1 / 3));
   CHECK(crowded_cores(0.5, 0) == 0);
-  CHECK(crowded_cores(0.05, 1) == Approx(0.45));  // no more than can be told
+  CHECK(crowded_cores(0.05, 1) == Approx(0.45));  // capped at a delay of 90%
 }

@@ -9,8 +9,8 @@ namespace {
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kSecond = 1000 * kMs;
 
-// What a user gets who asks all the time, each message costing cost_ns; each
-// user id in turn.
+// The part of the time that users get who send messages of cost_ns all the
+// time, each user in turn.
 double share_of_floods(UserBudget& budget, uid_t users, uint64_t cost_ns,
                        uint64_t seconds) {
   uint64_t now_ns = kSecond;
@@ -31,7 +31,7 @@ double share_of_floods(UserBudget& budget, uid_t users, uint64_t cost_ns,
 
 }  // namespace
 
-TEST_CASE("a user may spend a burst, and then its share") {
+TEST_CASE("a user may spend a burst, and then its share of the time") {
   UserBudget budget;
   uint64_t now_ns = kSecond;
   uint64_t burst_ns = 0;
@@ -45,7 +45,7 @@ TEST_CASE("a user may spend a burst, and then its share") {
         Approx(UserBudget::kUserShare).epsilon(0.05));
 }
 
-TEST_CASE("a dear message is paid for before the next") {
+TEST_CASE("a user is refused until an expensive message is paid off") {
   UserBudget budget;
   budget.charge(1000, kSecond, kSecond);
   CHECK_FALSE(budget.may_spend(1000, 5 * kSecond));
@@ -59,20 +59,20 @@ TEST_CASE("one user's flood leaves room for another") {
   CHECK(budget.may_spend(1001, kSecond));
 }
 
-TEST_CASE("many user ids together have a bound") {
+TEST_CASE("many users together are limited to a common share") {
   UserBudget budget;
   CHECK(share_of_floods(budget, 500, kMs, 20) ==
         Approx(UserBudget::kAllShare).epsilon(0.05));
 }
 
-TEST_CASE("root is never bounded") {
+TEST_CASE("root is never limited") {
   UserBudget budget;
   for (uid_t uid = 0; uid < 100; ++uid) budget.charge(uid, kSecond, kSecond);
   CHECK(budget.may_spend(0, kSecond));
   CHECK_FALSE(budget.may_spend(1, kSecond));
 }
 
-TEST_CASE("users who spent nothing lately are forgotten") {
+TEST_CASE("users without recent messages are forgotten") {
   UserBudget budget;
   uint64_t now_ns = kSecond;
   for (uid_t uid = 1; uid <= 10 * UserBudget::kMaxUsers; ++uid) {

@@ -63,7 +63,7 @@ bool is_root() {
 
 }  // namespace
 
-TEST_CASE("a file that the user may read is read, whole") {
+TEST_CASE("a file that the user may read is returned completely") {
   if (!is_root()) return;
   const Files files;
   CHECK(*read_as_nobody(files.write("small", "name = \"x\"\n")) ==
@@ -73,14 +73,14 @@ TEST_CASE("a file that the user may read is read, whole") {
   CHECK(*read_as_nobody(files.write("most", most)) == most);
 }
 
-TEST_CASE("root's rights are not used") {
+TEST_CASE("a file that only root may read is refused") {
   if (!is_root()) return;
   const Files files;
   CHECK(code_of(files.write("roots", "secret", 0600)) ==
         Code::kPermissionDenied);
 }
 
-TEST_CASE("what is no regular file of bounded size is refused") {
+TEST_CASE("missing, oversized and irregular files are refused") {
   if (!is_root()) return;
   const Files files;
   CHECK(code_of(files.path("missing")) == Code::kNotFound);
