@@ -21,7 +21,7 @@ struct Line {
   double offset = 0;
 };
 
-// Of a rank's cores over its level.
+// The cores of a rank as a function of its level.
 std::vector<Line> lines_of(const ClusterJob& job) {
   std::vector<Line> lines;
   Job::Point from;
@@ -53,8 +53,7 @@ double level_of_cores(const ClusterJob& job, double cores) {
   return std::max(0.0, level);
 }
 
-// Adds up `amount(job, part)` of every job that reads, by what it reads
-// through.
+// Adds up the ranks of all jobs that read, by ingest and by pool.
 std::map<std::string, double> ranks_by_limit(const ClusterCase& problem) {
   std::map<std::string, double> ranks;
   for (const ClusterJob& job : problem.jobs) {
@@ -87,8 +86,8 @@ class Clp {
     Clp_addRows(model_.get(), 1, &low, &high, starts, columns.data(),
                 values.data());
   }
-  // NaN: without a solution. Where floors fill a resource to the last bit the
-  // primal method may miss the one corner there is.
+  // NaN: no solution. If floors fill a resource completely, the primal method
+  // may miss the only corner.
   double solve() {
     Clp_primal(model_.get(), 0);
     if (Clp_status(model_.get()) != 0) Clp_dual(model_.get(), 0);

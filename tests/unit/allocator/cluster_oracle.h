@@ -1,6 +1,6 @@
-// The cluster's problem as a linear program for Clp. It shares no code with
-// the solver: a rank's cores are a variable of their own over the lines of its
-// cost curve, and floors are reckoned here again.
+// The cluster's problem as a linear program for Clp. It shares no code with the
+// solver: a rank's cores are a separate variable above the lines of its cost
+// curve, and floors are computed independently.
 #pragma once
 
 #include <map>
@@ -20,11 +20,11 @@ struct ClusterCase {
 // By job, in order.
 using Levels = std::vector<double>;  // rate / ceiling
 
-// What each job is promised, and the most that its threads can do.
+// The floor of each job, and the highest level that its threads allow.
 Levels floors_of(const ClusterCase& problem);
 Levels caps_of(const ClusterCase& problem);
 
-// What all jobs at `levels` use of each resource, by its name.
+// Use of each resource by all jobs at `levels`, by the resource's name.
 struct Use {
   double share = 0;                // of its capacity
   std::vector<size_t> users;       // jobs that use some of it
@@ -33,10 +33,10 @@ struct Use {
 std::map<std::string, Use> uses_of(const ClusterCase& problem,
                                    const Levels& levels);
 
-// "" where every capacity, floor and cap holds to 1e-9; else what is broken.
+// "" if every capacity, floor and cap holds to 1e-9; else the broken rule.
 std::string broken_rule(const ClusterCase& problem, const Levels& levels);
 
-// The greatest sum of gains x level, as Clp finds it.
+// The greatest sum of gains x level, found by Clp.
 double greatest_gain(const ClusterCase& problem,
                      const std::vector<double>& gains);
 

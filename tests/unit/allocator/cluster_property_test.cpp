@@ -1,5 +1,5 @@
-// The cluster's solver against Clp, on random small clusters whose jobs come
-// and go.
+// The cluster's solver against Clp, on random small clusters whose jobs start
+// and end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr int kClusters = 300;
 constexpr int kEvents = 8;
 constexpr double kGap = 1e-3;
-constexpr double kOracle = 1e-6;  // what Clp may be wrong by
+constexpr double kOracle = 1e-6;  // tolerance of Clp
 // Of a full resource, at most this much is unused (cluster_price.cpp).
 constexpr double kUnused = 1e-3;
 
@@ -72,7 +72,7 @@ class RandomClusters {
     return job;
   }
 
-  // The number of a job to remove; -1: add one.
+  // The index of a job to remove; -1: add one.
   int next_event(const ClusterCase& problem) {
     const int jobs = static_cast<int>(problem.jobs.size());
     return jobs == 0 || random_.chance(0.5) ? -1 : random_.whole(0, jobs - 1);
@@ -115,7 +115,7 @@ void check_throughput(const ClusterCase& problem, const Levels& levels,
   REQUIRE(ours * (1 + solver.gap()) >= (1 - 1e-8) * best - 1e-7);
 }
 
-// U is concave: no rates are better by more than its slope here promises.
+// U is concave: no rates improve it by more than the slope at this point.
 void check_fair(const ClusterCase& problem, const Levels& levels,
                 const ClusterSolver&) {
   std::vector<double> slopes;
@@ -123,9 +123,9 @@ void check_fair(const ClusterCase& problem, const Levels& levels,
   double here = 0;
   for (size_t j = 0; j < levels.size(); ++j) {
     const double weight = problem.jobs[j].weight;
-    // A job without a floor for which nothing is left counts for nothing. One
-    // with hardly any keeps its part of `here`, which others could take over;
-    // what itself could gain is no number for an LP solver.
+    // A job without a floor and without resources left does not count. One with
+    // a tiny level keeps its part of `here`, which others could take over; its
+    // own slope is too large for an LP solver.
     slopes.push_back(levels[j] > 1e-6 ? weight / levels[j] : 0);
     if (levels[j] > 0) here += weight;
     weights += weight;
@@ -133,8 +133,8 @@ void check_fair(const ClusterCase& problem, const Levels& levels,
   REQUIRE(greatest_gain(problem, slopes) - here <= kGap * weights + kOracle);
 }
 
-// Every job that could be faster is held by a full resource in which nobody
-// is better off but by right of its floor.
+// Every job that could be faster is limited by a full resource in which no job
+// has a higher level, unless its floor requires that.
 void check_max_min(const ClusterCase& problem, const Levels& levels,
                    const ClusterSolver&) {
   const Levels floors = floors_of(problem);

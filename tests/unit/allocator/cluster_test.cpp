@@ -41,7 +41,7 @@ void add(ClusterSolver& solver, const ClusterJob& job) {
   REQUIRE(status);
 }
 
-TEST_CASE("a job alone has its ceiling") {
+TEST_CASE("a job that runs alone gets its ceiling") {
   ClusterSolver it = solver({{8, 0}});
   add(it, job(1, {0}, 4));
   it.settle();
@@ -90,8 +90,8 @@ TEST_CASE("a pool's bandwidth moves between jobs on different nodes") {
   CHECK_THAT(*it.rate(2), WithinAbs(50, 100 * kBand));
 }
 
-// Each price moves the other's use by nearly as much as its own: priced by
-// turns, they hardly come nearer to where both are right.
+// Each price changes the use of both resources by nearly the same amount: if
+// they are set in turn, they hardly converge.
 TEST_CASE("two resources that nearly the same jobs use are priced together") {
   for (const Policy objective : {Policy::kThroughput, Policy::kFair}) {
     ClusterSolver it = solver({{10, 0}}, {1000}, objective);
@@ -107,7 +107,7 @@ TEST_CASE("two resources that nearly the same jobs use are priced together") {
   }
 }
 
-TEST_CASE("a share of a pool is a floor, and grows as others leave") {
+TEST_CASE("a job's share of a pool is its floor and grows as other jobs end") {
   ClusterSolver it = solver({{8, 0}}, {1000});
   for (uint64_t id = 1; id <= 4; ++id) {
     ClusterJob reader = job(id, {0}, 1, 1);
@@ -132,7 +132,7 @@ TEST_CASE("a node with slower cores needs more cores") {
   CHECK_THAT(*it.rate(1), WithinAbs(50, 100 * kBand));
 }
 
-TEST_CASE("a node without loader cores feeds those who need none") {
+TEST_CASE("a node without loader cores serves jobs that need none") {
   for (const Policy objective :
        {Policy::kThroughput, Policy::kFair, Policy::kMaxMin}) {
     ClusterSolver it = solver({{0, 0}, {8, 0}}, {}, objective);
@@ -146,7 +146,7 @@ TEST_CASE("a node without loader cores feeds those who need none") {
   }
 }
 
-TEST_CASE("ingest limits a node, not the cluster") {
+TEST_CASE("the ingest limit applies to one node, not to the cluster") {
   ClusterSolver it = solver({{8, 1000}, {8, 0}});
   for (int node : {0, 1}) {
     ClusterJob reader = job(node + 1, {node}, 1);
@@ -158,7 +158,7 @@ TEST_CASE("ingest limits a node, not the cluster") {
   CHECK(*it.rate(2) == 100);
 }
 
-TEST_CASE("fair divides by weight, max-min by nothing") {
+TEST_CASE("fair divides by weight, max-min evenly") {
   for (const Policy objective : {Policy::kFair, Policy::kMaxMin}) {
     ClusterSolver it = solver({{4, 0}}, {}, objective);
     ClusterJob heavy = job(1, {0}, 8);

@@ -25,7 +25,7 @@ TEST_CASE("an explicit first point (0,0) changes nothing") {
   CHECK(rate_at(curve, 2) == Approx(15));
 }
 
-TEST_CASE("a curve that costs nothing allows any rate") {
+TEST_CASE("a curve of zero cost allows any rate") {
   CHECK(std::isinf(rate_at({{10, 0}}, 0)));
   CHECK(std::isinf(rate_at({{10, 0}}, 4)));
   CHECK(cores_at({{10, 0}}, 100) == 0);
@@ -43,7 +43,7 @@ TEST_CASE("concave points are their own hull") {
 }
 
 // Synergy's alexnet: slow at first, and flat at the end.
-TEST_CASE("points under the hull and past the peak are left out") {
+TEST_CASE("points under the hull and past the peak are dropped") {
   const Result<Curve> hull =
       concave_hull({{1, 0.3}, {2, 0.66}, {3, 1}, {6, 1.75}, {9, 2}, {12, 2}});
   REQUIRE(hull);
@@ -54,7 +54,7 @@ TEST_CASE("points under the hull and past the peak are left out") {
   CHECK(cores_at(*hull, 0.66) == Approx(1.98));
 }
 
-TEST_CASE("of two points with equal cores the faster counts") {
+TEST_CASE("the faster of two points with equal cores is used") {
   const Result<Curve> hull = concave_hull({{1, 5}, {1, 8}, {2, 9}});
   REQUIRE(hull);
   CHECK((*hull)[0].rate == 8);
@@ -84,7 +84,7 @@ void check_refused(const std::vector<MeasuredPoint>& points,
   CHECK(hull.error().message == message);
 }
 
-TEST_CASE("measured points out of range are refused by number") {
+TEST_CASE("measured points out of range are refused with their index") {
   const double nan = std::nan("");
   check_refused({{1, 2}, {0, 3}},
                 "measured point 1: cores is 0, must be finite and over 0");
@@ -98,7 +98,7 @@ TEST_CASE("measured points out of range are refused by number") {
   check_refused({}, "no measured point has a rate over 0");
 }
 
-TEST_CASE("a grant between two points goes down to the one it holds") {
+TEST_CASE("a grant between two points is rounded down to the lower one") {
   const std::vector<MeasuredPoint> points = {{1, 3}, {2, 6.6}, {3, 12}};
   const Result<PointGrant> grant = round_down_to_point(points, 2.5);
   REQUIRE(grant);
@@ -108,7 +108,7 @@ TEST_CASE("a grant between two points goes down to the one it holds") {
   CHECK(grant->loss_rate == Approx(10 - 6.6));  // the hull gives 4 per core
 }
 
-TEST_CASE("a grant on a point of the hull loses nothing") {
+TEST_CASE("a grant on a point of the hull has no loss") {
   const Result<PointGrant> grant = round_down_to_point({{1, 3}, {3, 12}}, 3);
   REQUIRE(grant);
   CHECK(grant->rate == 12);
@@ -116,7 +116,7 @@ TEST_CASE("a grant on a point of the hull loses nothing") {
   CHECK(grant->loss_rate == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("a grant under the first point is lost whole") {
+TEST_CASE("a grant below the first point is lost completely") {
   const Result<PointGrant> grant = round_down_to_point({{2, 8}}, 1);
   REQUIRE(grant);
   CHECK(grant->cores == 0);
@@ -125,7 +125,8 @@ TEST_CASE("a grant under the first point is lost whole") {
   CHECK(grant->loss_rate == Approx(4));
 }
 
-TEST_CASE("past the peak the cheapest of the fastest points is taken") {
+TEST_CASE(
+    "past the peak a grant is rounded to the cheapest of the fastest points") {
   const Result<PointGrant> grant =
       round_down_to_point({{1, 3}, {2, 5}, {3, 5}, {4, 4}}, 6);
   REQUIRE(grant);

@@ -23,8 +23,9 @@ double level_of(const Problem& problem, const Allocation& allocation,
   return allocation.grants[job].rate / problem.jobs[job].ceiling;
 }
 
-// What job `j` could have if nobody at its level or under it lost anything.
-// An allocation is max-min fair exactly when no job could have more so.
+// The level that job `j` could reach without loss to a job at its level or
+// below. An allocation is max-min fair if and only if no job could reach a
+// higher level in this way.
 Result<double> best_level(const Problem& problem, const Allocation& allocation,
                           size_t j) {
   optimum::ClpModel model(problem);
@@ -44,7 +45,7 @@ Result<double> best_level(const Problem& problem, const Allocation& allocation,
   return (*rates)[j] / problem.jobs[j].ceiling;
 }
 
-// A capacity, and what a job with such a rate uses of it.
+// A capacity, and the use of it by a job at a rate.
 struct Resource {
   double capacity;
   std::function<double(const Job&, double rate)> use;
@@ -69,9 +70,9 @@ std::vector<Resource> resources_of(const Problem& problem, const Job& job) {
   return resources;
 }
 
-// Whether a job is held by a resource that is used up and gains only what the
-// 1e-11 that others give here and Clp's tolerance pay for: a rate that costs
-// next to nothing rises far by it. What costs nothing is never that.
+// True if a job is limited by a full resource and gains only because others
+// give up 1e-11 here and because of Clp's tolerance: a very cheap rate rises
+// far by that. False for a rate of zero cost.
 bool is_rounding(const Problem& problem, const Allocation& allocation, size_t j,
                  double level) {
   const Job& job = problem.jobs[j];
@@ -94,7 +95,8 @@ bool is_rounding(const Problem& problem, const Allocation& allocation, size_t j,
   return false;
 }
 
-TEST_CASE("max-min: no job can gain unless one no better off loses") {
+TEST_CASE(
+    "max-min: no job can gain without a loss to a job at its level or below") {
   RandomProblems random(test_seed("fairness_property_test max-min"));
   for (int i = 0; i < kMaxMinProblems; ++i) {
     const Problem problem = random.next();
@@ -117,7 +119,7 @@ TEST_CASE("max-min: no job can gain unless one no better off loses") {
   }
 }
 
-// Whether the floors use up a resource that the job needs from rate 0 on.
+// True if the floors fill a resource that the job needs from rate 0 on.
 bool is_shut_out(const Problem& problem, const Job& job) {
   if (job.max_cores == 0) return true;
   for (const Resource& resource : resources_of(problem, job)) {
@@ -134,7 +136,7 @@ bool is_shut_out(const Problem& problem, const Job& job) {
 // The sum is concave, so no allocation beats x by more than the best
 // first-order gain, sum w (y - x)/x over feasible y: that is 0 at the optimum
 // and nowhere else. A job that cannot have a rate is held at 0.
-TEST_CASE("fair: no direction gains") {
+TEST_CASE("fair: no feasible direction has a first-order gain") {
   RandomProblems random(test_seed("fairness_property_test fair"));
   for (int i = 0; i < kFairProblems; ++i) {
     const Problem problem = random.next();
@@ -163,7 +165,7 @@ TEST_CASE("fair: no direction gains") {
     for (size_t j = 0; j < problem.jobs.size(); ++j) {
       gap += gains[j] * ((*best)[j] - ours->grants[j].rate);
     }
-    REQUIRE(gap <= 1e-8 * weights);  // 1e-9 of ours, the rest is Clp's
+    REQUIRE(gap <= 1e-8 * weights);  // 1e-9 for our solver, the rest for Clp
     REQUIRE(ours->objective == Approx(value).epsilon(1e-12));
   }
 }

@@ -18,7 +18,8 @@ constexpr const char* kFull = R"({
             "bytes_per_rate": 1000, "pool": 1, "max_cores": 4},
            {"ceiling": 1, "cores_curve": [{"rate": 1, "cores": 1}]}]})";
 
-TEST_CASE("every field of a problem is read, the others keep their default") {
+TEST_CASE(
+    "every given field of a problem is read, the others keep their default") {
   const Result<Problem> problem = parse_problem(kFull);
   REQUIRE(problem);
   CHECK(problem->cores == 2);
@@ -41,7 +42,7 @@ TEST_CASE("every field of a problem is read, the others keep their default") {
   CHECK(problem->jobs[1].max_cores == 1e9);
 }
 
-TEST_CASE("a problem that cannot be read is refused by field") {
+TEST_CASE("an unreadable problem is refused with its field") {
   const char* cases[][2] = {
       {"{", "the problem is not JSON"},
       {"[]", R"("" is not an object)"},
@@ -73,7 +74,7 @@ TEST_CASE("a problem that cannot be read is refused by field") {
   }
 }
 
-TEST_CASE("Clp's optimum of a problem worked by hand") {
+TEST_CASE("Clp's optimum equals that of a problem solved by hand") {
   // Job 1 gains 1 per core, job 2 0.5: job 1 takes all but job 2's floor.
   const Result<Problem> problem = parse_problem(R"({"cores": 2, "jobs": [
     {"id": 1, "ceiling": 4, "cores_curve": [{"rate": 4, "cores": 4}],
@@ -90,7 +91,7 @@ TEST_CASE("Clp's optimum of a problem worked by hand") {
   CHECK(optimum->objective == Approx(1.5));
 }
 
-TEST_CASE("a problem that is not valid or not feasible has no optimum") {
+TEST_CASE("an invalid or infeasible problem has no optimum") {
   Result<Problem> problem = parse_problem(kFull);
   REQUIRE(problem);
   problem->jobs[0].max_cores = 0.1;  // the floor needs 0.25
@@ -99,7 +100,7 @@ TEST_CASE("a problem that is not valid or not feasible has no optimum") {
   CHECK(throughput_optimum(*problem).error().code == Code::kInvalidArgument);
 }
 
-TEST_CASE("the answer is printed as JSON that reads back") {
+TEST_CASE("the answer is printed as valid JSON with all fields") {
   Allocation optimum;
   optimum.objective = 1.5;
   optimum.grants = {{7, 0.1, 0.25, 1e6}};

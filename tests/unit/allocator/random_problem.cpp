@@ -29,7 +29,7 @@ std::string broken_job_rule(const Job& job, const Allocation::Grant& grant) {
       exceeds(grant.rate, job.ceiling)) {
     return fmt::format("job {}: its rate {}", job.id, grant.rate);
   }
-  // Near a bend whose cores are 0 the terms of both cancel.
+  // Near a bend with 0 cores both terms cancel.
   const double scale = cores_needed(job, job.ceiling);
   if (std::abs(grant.cores - cores) > kTolerance * scale ||
       exceeds(cores, job.max_cores)) {
@@ -86,7 +86,7 @@ Job RandomProblems::next_job(bool is_whole, int pools) {
   return job;
 }
 
-// Shares of what all jobs would use at their ceilings: mostly too little.
+// Shares of the use of all jobs at their ceilings: mostly too small.
 void RandomProblems::set_capacities(Problem& problem, bool is_whole) {
   const auto capacity = [&](double demand) {
     const double part = demand * real(0.05, 1.2);
@@ -108,8 +108,8 @@ void RandomProblems::set_capacities(Problem& problem, bool is_whole) {
   }
 }
 
-// An even split of everything is every job's entitlement; its floor is what
-// that allows, half of it, or nothing. Often the floors leave nothing free.
+// Every job is entitled to an even split of all resources; its floor is the
+// rate of that, half of it, or 0. Often the floors leave nothing free.
 void RandomProblems::set_floors(Problem& problem) {
   const double jobs = static_cast<double>(problem.jobs.size());
   const double part_of_all = 0.5 * whole(0, 2);

@@ -1,5 +1,5 @@
-// Random allocation problems for property tests, and what every answer must
-// satisfy, reckoned without the allocator's own code.
+// Random allocation problems for property tests, and the rules that every
+// answer must satisfy, computed without the allocator's code.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace penstock::allocator::testing {
 
-// PENSTOCK_TEST_SEED if it is set, else a new one; printed with the test's
-// name, so that a failure can be run again.
+// PENSTOCK_TEST_SEED if it is set, else a new seed; printed with the test's
+// name, so that a failure can be repeated.
 uint64_t test_seed(const char* test);
 
 class RandomProblems {
  public:
   explicit RandomProblems(uint64_t seed) : random_(seed) {}
 
-  // Feasible. Of all scales, or, half of them, of small whole numbers, where
-  // ties and degenerate corners are common.
+  // A feasible problem. Half of them have numbers of all scales, half small
+  // whole numbers, for which ties and degenerate corners are common.
   Problem next();
 
   // In [low, high).
@@ -39,8 +39,8 @@ class RandomProblems {
 // Cores of a rate: the highest of the lines through the curve's pieces.
 double cores_needed(const Job& job, double rate);
 
-// "" if the grants fit every capacity, floor, ceiling and max_cores and are
-// worth what their rates need; else what is wrong.
+// "" if the grants fit every capacity, floor, ceiling and max_cores and match
+// their rates; else the broken rule.
 std::string broken_rule(const Problem& problem, const Allocation& allocation);
 
 // The problem as text for a failure message.

@@ -1,4 +1,4 @@
-// What every rounding must keep, on random nodes.
+// Rules that every rounding must keep, on random nodes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 constexpr int kNodes = 10000;
 constexpr double kTolerance = 1e-9;
 
-// A node of up to 32 CPUs, with or without SMT, cut into homes of jobs, idle
-// CPUs and CPUs of nobody's concern. Grants are any numbers, not optima.
+// A node of up to 32 CPUs, with or without SMT, divided into homes of jobs,
+// idle CPUs and unmanaged CPUs. Grants are any numbers, not optima.
 RoundingInput random_node(RandomProblems& random) {
   RoundingInput input;
   const int cpus = random.whole(1, 32);
@@ -30,7 +30,7 @@ RoundingInput random_node(RandomProblems& random) {
   for (int cpu = 0; cpu < cpus; ++cpu) {
     input.core_of_cpu.push_back(cpu / threads_per_core);
     input.numa_node_of_cpu.push_back(cpu * nodes / cpus);
-    // Cores in one hand, or CPUs at random.
+    // Whole cores of one owner, or single CPUs at random.
     if (cpu % threads_per_core == 0 || !by_core) {
       owner = random.whole(-2, jobs - 1);
     }
@@ -57,7 +57,7 @@ double home_share(const RoundingJob& job) {
   return std::max(0.0, home - job.reserve_cores);
 }
 
-// What job or unallocated CPUs `lender` may lend.
+// Cores that `lender` may lend: a job's, or those of unallocated CPUs.
 double spare_of(const RoundingInput& input, uint64_t lender) {
   if (lender == 0) return static_cast<double>(input.idle_cpus.size());
   const RoundingJob& job = input.jobs[lender - 1];
@@ -78,8 +78,8 @@ std::vector<int> core_around(const RoundingInput& input, int cpu) {
   return cpus;
 }
 
-// Loans are of whole cores, of which the lender needs at most a tenth where
-// they have several hardware threads.
+// Loans are of whole cores. If these have several hardware threads, the lender
+// needs at most a tenth of them.
 void check_cores(const RoundingInput& input, const Rounded& rounded) {
   std::set<std::pair<uint64_t, int>> loans;
   std::map<uint64_t, std::set<int>> lent_smt;
@@ -154,7 +154,7 @@ void check_jobs(const RoundingInput& input, const Rounded& rounded) {
   REQUIRE(rounded.loss_cores == Approx(loss).margin(kTolerance));
 }
 
-// A job with threads and a wish left must have found nothing more to borrow.
+// A job with threads and an unmet grant must have found no more to borrow.
 void check_nothing_left(const RoundingInput& input, const Rounded& rounded) {
   double whole_idle = 0;
   for (int cpu : input.idle_cpus.cpus()) {
@@ -207,7 +207,7 @@ TEST_CASE("rounding lends each available CPU once and reports the remainder") {
     check_nothing_left(input, rounded);
     loans += rounded.loans.size();
   }
-  REQUIRE(loans > kNodes);  // the nodes are worth testing
+  REQUIRE(loans > kNodes);  // the nodes give enough loans to test
 }
 
 }  // namespace

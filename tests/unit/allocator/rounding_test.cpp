@@ -21,7 +21,7 @@ std::vector<int> lent_cpus(const Rounded& rounded, uint64_t borrower) {
 
 using Cpus = std::vector<int>;
 
-TEST_CASE("grants that home CPUs hold need no loans") {
+TEST_CASE("grants that fit the home CPUs need no loans") {
   const Rounded rounded = round_to_cpus(
       {{job(1, "0-1", 0.5, 1.5, 4), job(2, "2", 0, 0.25, 1)}, {}, {}, {}});
   CHECK(rounded.loans.empty());
@@ -60,7 +60,7 @@ TEST_CASE("unallocated CPUs are lent before those of jobs") {
   CHECK(rounded.loans[0].lender == 0);
 }
 
-TEST_CASE("of equal CPUs those of the borrower's NUMA node are lent") {
+TEST_CASE("of equal CPUs those on the borrower's NUMA node are lent") {
   RoundingInput input;
   input.jobs = {job(1, "0-3", 0, 2, 4), job(2, "4", 0, 2, 8)};
   input.numa_node_of_cpu = {0, 0, 1, 1, 1};
@@ -74,7 +74,7 @@ TEST_CASE("CPUs near the borrower's GPUs are lent before those near its home") {
   CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0, 1, 2});
   input.jobs[1].near_cpus = *CpuSet::parse("4-5");
   CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0, 4, 5});
-  // An unallocated CPU is nobody's to lose: it goes first wherever it is.
+  // An unallocated CPU costs no job anything: it is lent first on any node.
   input.idle_cpus = *CpuSet::parse("7");
   CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{4, 5, 7});
 }
@@ -82,7 +82,7 @@ TEST_CASE("CPUs near the borrower's GPUs are lent before those near its home") {
 TEST_CASE("an unknown NUMA node counts as near to no CPU") {
   RoundingInput input;
   input.jobs = {job(1, "0-3", 0, 2, 4), job(2, "4", 0, 2, 8)};
-  input.numa_node_of_cpu = {-1, -1, 0};  // of CPU 4 nothing is known
+  input.numa_node_of_cpu = {-1, -1, 0};  // CPU 4 is unknown
   CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0});
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("hardware threads of one core are lent together") {
   const Rounded rounded = round_to_cpus(input);
   CHECK(lent_cpus(rounded, 2) == Cpus{0, 2});
   CHECK(rounded.loans[0].cores + rounded.loans[1].cores == Approx(2));
-  // Also where one would do for the borrower.
+  // Also if one would be enough for the borrower.
   input.jobs[1].granted_cores = 1.501;
   const Rounded half = round_to_cpus(input);
   CHECK(lent_cpus(half, 2) == Cpus{0, 2});
@@ -111,16 +111,16 @@ TEST_CASE("a thread uses no more than one half of a core") {
   CHECK(rounded.realised_cores[0] == Approx(2));
 }
 
-TEST_CASE("a core of which its lender needs a part is not lent") {
+TEST_CASE("a core that its lender needs in part is not lent") {
   RoundingInput input;
   input.jobs = {job(1, "0-1", 0, 0.3, 4), job(2, "2-3", 0, 3.5, 8)};
   input.core_of_cpu = {0, 0, 1, 1};
   CHECK(round_to_cpus(input).loans.empty());
-  input.jobs[0].granted_cores = 0.2;  // what a priority can make good
+  input.jobs[0].granted_cores = 0.2;  // small enough for a priority
   CHECK(lent_cpus(round_to_cpus(input), 2) == Cpus{0, 1});
 }
 
-TEST_CASE("a core of which somebody else has a part is not lent") {
+TEST_CASE("a core that another job has in part is not lent") {
   RoundingInput input;
   input.jobs = {job(2, "1", 0, 2, 8)};
   input.idle_cpus = *CpuSet::parse("0,2,3");
@@ -143,7 +143,8 @@ TEST_CASE("two borrowers may share a CPU, each with its part") {
   CHECK(rounded.loss_cores == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("the greatest wish chooses first, and the tightest fit is taken") {
+TEST_CASE(
+    "the job with the greatest need chooses first and takes the tightest fit") {
   RoundingInput input;
   input.jobs = {job(1, "0", 0, 1.5, 4), job(2, "1", 0, 2, 4),
                 job(3, "2", 0, 0.5, 1), job(4, "3", 0, 0, 1)};
@@ -153,7 +154,7 @@ TEST_CASE("the greatest wish chooses first, and the tightest fit is taken") {
   CHECK(rounded.loss_cores == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("away CPUs are bounded by the threads that home does not keep busy") {
+TEST_CASE("away CPUs are limited to the threads beyond the home cores") {
   RoundingInput input;
   input.idle_cpus = *CpuSet::parse("1-8");
   input.jobs = {job(1, "0", 0, 5, 3)};
@@ -161,13 +162,13 @@ TEST_CASE("away CPUs are bounded by the threads that home does not keep busy") {
   CHECK(round_to_cpus(input).loss_cores == Approx(2));
   input.jobs[0].loader_threads = 1;
   CHECK(round_to_cpus(input).loans.empty());
-  // A trainer that needs its home whole leaves every thread to go away.
+  // If the trainer needs its whole home, every loader thread may go away.
   input.jobs[0].reserve_cores = 1;
   CHECK(round_to_cpus(input).loans.size() == 1);
 }
 
 TEST_CASE("less than 0.05 cores is not lent") {
-  // The wish is too small, then the spare, then what is left of both.
+  // First the need is too small, then the spare, then the rest of both.
   CHECK(round_to_cpus(
             {{job(1, "0", 0, 0, 1), job(2, "1", 0, 1.049, 4)}, {}, {}, {}})
             .loans.empty());
@@ -182,12 +183,12 @@ TEST_CASE("less than 0.05 cores is not lent") {
             .loans.size() == 1);
 }
 
-TEST_CASE("a CPU that two jobs call home is not lent") {
+TEST_CASE("a CPU that is home of two jobs is not lent") {
   RoundingInput input;
   input.jobs = {job(1, "0", 0, 0, 1), job(2, "0", 0, 0, 1),
                 job(3, "1", 0, 2, 4)};
   CHECK(round_to_cpus(input).loans.empty());
-  // Nor one that is called idle although it is a home.
+  // Nor a CPU that is listed as idle although it is a home.
   input.jobs = {job(1, "0", 0, 1, 1), job(3, "1", 0, 2, 4)};
   input.idle_cpus = *CpuSet::parse("0");
   CHECK(round_to_cpus(input).loans.empty());

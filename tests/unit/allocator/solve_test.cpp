@@ -21,8 +21,8 @@ Job linear_job(uint64_t id, double floor, double ceiling,
   return job;
 }
 
-// The demo's node: 2 cores, one each promised; a transformer that needs a
-// third of its own and an alexnet that needs four.
+// The demo's node: 2 cores, one promised to each job; a transformer that needs
+// a third of its core and an alexnet that needs four.
 Problem demo() {
   Problem problem;
   problem.cores = 2;
@@ -67,7 +67,7 @@ TEST_CASE("no job gets more than its ceiling needs") {
   }
 }
 
-TEST_CASE("max_cores caps a job and frees the rest") {
+TEST_CASE("max_cores caps a job, and the rest goes to others") {
   Problem problem;
   problem.cores = 4;
   problem.jobs = {linear_job(1, 0, 10), linear_job(2, 0, 10)};
@@ -80,7 +80,7 @@ TEST_CASE("max_cores caps a job and frees the rest") {
   }
 }
 
-TEST_CASE("throughput serves the best gain per core; weights count") {
+TEST_CASE("throughput serves the best weighted gain per core") {
   Problem problem;
   problem.cores = 4;
   problem.jobs = {linear_job(1, 0, 4), linear_job(2, 0, 8)};
@@ -89,7 +89,7 @@ TEST_CASE("throughput serves the best gain per core; weights count") {
   CHECK(solve(problem, Policy::kThroughput)->grants[1].rate == Approx(4));
 }
 
-// The solver moves such jobs by steps as small as their difference, and stops.
+// The solver moves such jobs in steps as small as their difference, then stops.
 TEST_CASE("throughput loses little between jobs with almost equal gains") {
   for (double difference : {1e-3, 1e-5, 1e-8, 1e-11}) {
     Problem problem;
@@ -132,7 +132,7 @@ TEST_CASE("cores and bandwidth are solved together") {
   }
 }
 
-TEST_CASE("the ingest counts every job's bytes, a pool its own jobs'") {
+TEST_CASE("ingest counts the bytes of all jobs, a pool those of its own jobs") {
   Problem problem;
   problem.cores = 200;
   problem.ingest_bytes_per_s = 120;
@@ -152,7 +152,8 @@ TEST_CASE("the ingest counts every job's bytes, a pool its own jobs'") {
   }
 }
 
-TEST_CASE("fair shares a resource by weight, whatever a rate costs") {
+TEST_CASE(
+    "fair divides a resource by weight, independent of the cost of a rate") {
   Problem problem;
   problem.cores = 8;
   problem.jobs = {linear_job(1, 0, 100, 1), linear_job(2, 0, 100, 5)};
@@ -163,7 +164,7 @@ TEST_CASE("fair shares a resource by weight, whatever a rate costs") {
   CHECK(result->grants[1].cores == Approx(2));
 }
 
-TEST_CASE("fair: a floor over the fair share comes out of the others'") {
+TEST_CASE("fair: a floor above the fair share reduces the others' shares") {
   Problem problem;
   problem.cores = 9;
   problem.jobs = {linear_job(1, 5, 100), linear_job(2, 0, 100),
@@ -181,7 +182,7 @@ TEST_CASE("max-min raises the lowest job first, then the others") {
   problem.jobs = {linear_job(1, 0, 10), linear_job(2, 0, 10),
                   linear_job(3, 0, 10)};
   problem.jobs[0].max_cores = 1;  // stops at level 0.1
-  problem.jobs[1].floor = 6;      // stands above the level that is reached
+  problem.jobs[1].floor = 6;      // above the level that is reached
   const Result<Allocation> result = solve(problem, Policy::kMaxMin);
   REQUIRE(result);
   CHECK(result->grants[0].rate == Approx(1));
@@ -190,7 +191,7 @@ TEST_CASE("max-min raises the lowest job first, then the others") {
   CHECK(result->objective == Approx(0.1));
 }
 
-TEST_CASE("max-min does not look at weights") {
+TEST_CASE("max-min ignores weights") {
   Problem problem;
   problem.cores = 6;
   problem.jobs = {linear_job(1, 0, 2), linear_job(2, 0, 10)};
@@ -212,7 +213,8 @@ TEST_CASE("max-min continues along a piece of zero cost") {
   CHECK(result->grants[1].rate == Approx(3));
 }
 
-TEST_CASE("floors that fill a resource to rounding fit and stay") {
+TEST_CASE(
+    "floors that fill a resource up to rounding errors fit and are kept") {
   Problem problem;
   problem.cores = 0.3;
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -240,7 +242,7 @@ TEST_CASE("a job shut out by others' floors has rate 0") {
   CHECK(solve(problem, Policy::kFair)->objective == 0);  // log 1
 }
 
-TEST_CASE("no jobs, no cores") {
+TEST_CASE("a problem without jobs or without cores has a zero solution") {
   Problem problem;
   for (Policy objective : kAll) {
     CHECK(solve(problem, objective)->grants.empty());
@@ -252,7 +254,7 @@ TEST_CASE("no jobs, no cores") {
   }
 }
 
-TEST_CASE("the answer is the same every time") {
+TEST_CASE("the same problem gives the same answer each time") {
   Problem problem;
   problem.cores = 5;
   for (uint64_t id = 1; id <= 6; ++id) {
@@ -290,7 +292,7 @@ void check_error(const Problem& problem, Code code, const std::string& text) {
   }
 }
 
-TEST_CASE("a bad field of a job is refused by name") {
+TEST_CASE("an invalid field of a job is refused by name") {
   const struct {
     std::function<void(Job&)> spoil;
     const char* message;
@@ -330,7 +332,7 @@ TEST_CASE("a bad field of a job is refused by name") {
   }
 }
 
-TEST_CASE("a bad cost curve is refused with the point") {
+TEST_CASE("an invalid cost curve is refused with the point") {
   using Curve = std::vector<Job::Point>;
   const struct {
     Curve curve;
@@ -361,7 +363,7 @@ TEST_CASE("a bad cost curve is refused with the point") {
   }
 }
 
-TEST_CASE("a bad capacity is refused by name") {
+TEST_CASE("an invalid capacity is refused by name") {
   Problem problem;
   problem.cores = -1;
   check_error(problem, Code::kInvalidArgument,
@@ -382,7 +384,7 @@ TEST_CASE("an objective out of range is refused") {
   CHECK(result.error().code == Code::kInvalidArgument);
 }
 
-TEST_CASE("floors that do not fit name the resource") {
+TEST_CASE("floors that do not fit are refused with the resource") {
   Problem problem;
   problem.cores = 1;
   problem.jobs = {linear_job(7, 1, 2), linear_job(8, 0.5, 2)};

@@ -42,14 +42,14 @@ TEST_CASE("reports a command's exit and its last output") {
   CHECK(killed.last_lines().empty());
 }
 
-TEST_CASE("it sees the variables that are added, and all others") {
+TEST_CASE("a command gets the added variables and the inherited ones") {
   CommandProcess process =
       shell("echo $PENSTOCK_ANALYZE $HOME", {"PENSTOCK_ANALYZE=x", "HOME=/h"});
   wait_for_end(process);
   CHECK(process.last_lines() == "\n  | x /h");
 }
 
-TEST_CASE("a command that writes without end is read, and kept in part") {
+TEST_CASE("a command's long output is read and kept in part") {
   CommandProcess process = shell("yes $(printf '\\033')x | head -c 1000000");
   wait_for_end(process);
   const std::string lines = process.last_lines(5);
@@ -65,7 +65,7 @@ TEST_CASE("a command that cannot be started is an error") {
         std::string::npos);
 }
 
-TEST_CASE("it ends with all that it started, also where it does not want to") {
+TEST_CASE("a command ends with all its processes, even if it ignores SIGTERM") {
   const std::string file =
       "/tmp/penstock-command-process-" + std::to_string(::getpid());
   pid_t child = 0;

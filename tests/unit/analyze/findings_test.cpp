@@ -11,7 +11,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// A job that keeps to the model: 1000 samples per core and second, 100 bytes a
+// A job that follows the model: 1000 samples per core and second, 100 bytes a
 // sample, corners of known exponents.
 struct Job {
   double ceiling = 1400;
@@ -19,9 +19,9 @@ struct Job {
   double trainer_cpu_s = 1e-4;
   double corner_ceiling = 8;
   double corner_storage = 4;
-  double cold_share = 1;  // of the bytes, that come from storage
+  double cold_share = 1;  // share of bytes from storage
   double second_rank = 1;
-  double consumed_share = 1;  // that is read by system calls
+  double consumed_share = 1;  // share of bytes read by system calls
 
   double rate(const AnalysisCell& cell) const {
     const double cores = cell.cores.value_or(2);
@@ -104,7 +104,7 @@ Findings findings_of(const Job& job, uint32_t ranks = 1) {
 
 }  // namespace
 
-TEST_CASE("a job that keeps to the model is found out") {
+TEST_CASE("the parameters of a job that follows the model are found") {
   const Findings it = findings_of(Job{});
   CHECK(it.ceiling.median == Approx(1400));
   REQUIRE(it.prep.size() == 4);
@@ -123,7 +123,7 @@ TEST_CASE("a job that keeps to the model is found out") {
   CHECK(*it.fetch_bytes_per_s == Approx(150'000).epsilon(0.02));
   CHECK(it.bottleneck == Bottleneck::kFetch);
   CHECK(it.notes.empty());
-  // Read back, and it answers as the job does.
+  // Read back, the profile predicts the job's rates.
   auto profile = parse_profile(profile_text(it.profile), "f.toml");
   REQUIRE(profile);
   auto model = WhatIf::from(*profile);
@@ -149,7 +149,8 @@ TEST_CASE("only reads through the page cache can be cached there") {
   CHECK(findings_of(Job{}, said).profile.cached_share == 0);
 }
 
-TEST_CASE("storage that is much slower than the loader is found out too") {
+TEST_CASE(
+    "the parameters of storage much slower than the loader are found too") {
   for (double exponent : {1.0, 2.0, 4.0}) {
     Job job;
     job.storage_bytes_per_s = 50'000;
@@ -162,7 +163,7 @@ TEST_CASE("storage that is much slower than the loader is found out too") {
   }
 }
 
-TEST_CASE("data that come from memory all the same tell nothing of storage") {
+TEST_CASE("cold data that come from memory give no figures of storage") {
   Job job;
   job.cold_share = 0.1;
   const Findings it = findings_of(job);
@@ -178,12 +179,13 @@ TEST_CASE("mapped bytes are counted when storage delivers them") {
   const Findings it = findings_of(job);
   CHECK(it.bytes_per_sample == Approx(100));
   REQUIRE(it.fetch);
-  // Blocks around what is read by system calls are no such case.
+  // Additional blocks around reads by system calls do not count.
   job.consumed_share = 0.9;
   CHECK(findings_of(job).bytes_per_sample == Approx(90));
 }
 
-TEST_CASE("a data set's size follows from its samples where no rank knows it") {
+TEST_CASE(
+    "the size of a data set that no rank knows follows from its samples") {
   PlanFacts facts;
   facts.cpus = 2;
   AnalysisPlan plan(facts);
@@ -199,7 +201,7 @@ TEST_CASE("a data set's size follows from its samples where no rank knows it") {
   CHECK(it.profile.dataset_bytes == Approx(500'000));
 }
 
-TEST_CASE("storage that is never waited for is at least so fast") {
+TEST_CASE("storage without waiting time gets a lower bound of its bandwidth") {
   Job job;
   job.storage_bytes_per_s = 1e9;
   const Findings it = findings_of(job);
@@ -207,7 +209,7 @@ TEST_CASE("storage that is never waited for is at least so fast") {
   CHECK(it.bottleneck == Bottleneck::kCompute);
 }
 
-TEST_CASE("the slowest rank is named") {
+TEST_CASE("the slowest rank is found") {
   Job job;
   job.second_rank = 0.8;
   const Findings it = findings_of(job, 2);
@@ -233,13 +235,13 @@ TEST_CASE("cells without time to measure are reported") {
   CHECK_THAT(findings->notes[0], ContainsSubstring("the time was up"));
 }
 
-TEST_CASE("without a ceiling there is nothing to say") {
+TEST_CASE("without a ceiling there are no findings") {
   CHECK(
       make_findings("job", hellos(1), AnalysisPlan(PlanFacts{})).error().code ==
       Code::kNotFound);
 }
 
-TEST_CASE("text and JSON say the same") {
+TEST_CASE("text and JSON have the same findings") {
   const Findings it = findings_of(Job{}, 2);
   AnalysisEnding ending{61, false, 0.03, 0.07, "the accelerator is emulated"};
   const std::string text = render_text(it, ending, {});

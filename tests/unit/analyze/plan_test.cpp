@@ -15,7 +15,7 @@ struct Job {
   double ceiling = 1200;
   double fetch = 5000;
   bool has_quota = true;
-  bool has_affinity = false;  // in place of a quota: whole CPUs
+  bool has_affinity = false;  // whole CPUs instead of a quota
 
   Visit visit(const AnalysisCell& cell, double cpus) const {
     double rate = cell.data == AnalysisFeed::kReplay
@@ -41,7 +41,7 @@ struct Job {
   }
 };
 
-// Until the plan has had enough; returns how many visits that took.
+// Runs until the plan is complete; returns the number of visits.
 size_t run(AnalysisPlan& plan, const Job& job) {
   size_t visits = 0;
   while (const auto kind = plan.next()) {
@@ -67,7 +67,8 @@ PlanFacts facts(double cpus) {
 
 }  // namespace
 
-TEST_CASE("amounts of cores: parts of all, or whole ones") {
+TEST_CASE(
+    "default amounts of cores are parts of all, whole amounts are whole CPUs") {
   CHECK(default_amounts(2) == std::vector<double>{0.25, 0.75, 1.25, 2});
   CHECK(default_amounts(24) == std::vector<double>{3, 9, 15, 24});
   CHECK(default_amounts(1).front() == Approx(0.13));
@@ -82,13 +83,13 @@ TEST_CASE("a job without noise is measured three times in each cell") {
   CHECK(plan.widest() == 0);
   for (const CellKind& kind : plan.kinds()) CHECK(kind.visits.size() == 3);
   CHECK(visits == 3 * plan.kinds().size());
-  // On so many cores the loader prepares what the ceiling takes.
+  // With these cores the loader prepares as much as the ceiling takes.
   const CellKind* corner = kind_of(plan, CellRole::kCeilingCorner);
   REQUIRE(corner);
   CHECK(corner->cell.cores == Approx(1.2));
 }
 
-TEST_CASE("each round goes the other way round") {
+TEST_CASE("each round reverses the order of the cells") {
   AnalysisPlan plan(facts(2));
   std::vector<size_t> order;
   for (int i = 0; i < 8; ++i) {
@@ -101,7 +102,7 @@ TEST_CASE("each round goes the other way round") {
   CHECK(order[7] > order[0]);
 }
 
-TEST_CASE("storage that outruns the loader is held to its pace") {
+TEST_CASE("storage faster than the loader is limited to the loader's rate") {
   AnalysisPlan plan(facts(2));
   run(plan, Job{});
   const CellKind* corner = kind_of(plan, CellRole::kStorageCorner);
@@ -109,7 +110,7 @@ TEST_CASE("storage that outruns the loader is held to its pace") {
   CHECK(corner->cell.bytes_per_s == Approx(200'000));
 }
 
-TEST_CASE("a loader that outruns storage is held to its cores") {
+TEST_CASE("a loader faster than storage is limited in cores") {
   AnalysisPlan plan(facts(2));
   run(plan, Job{1200, 500});
   const CellKind* corner = kind_of(plan, CellRole::kStorageCorner);
@@ -118,7 +119,7 @@ TEST_CASE("a loader that outruns storage is held to its cores") {
   CHECK(corner->cell.cores == Approx(0.5));
 }
 
-TEST_CASE("without a quota whole CPUs are tried, once") {
+TEST_CASE("without a quota whole CPUs are tried once") {
   AnalysisPlan plan(facts(4));
   Job job;
   job.has_quota = false;
@@ -142,7 +143,7 @@ TEST_CASE("requested amounts are sorted, and all cores are added") {
   CHECK(plan.left_out() == std::vector<double>{8, 16});
 }
 
-TEST_CASE("no amount is measured twice, though whole CPUs are added") {
+TEST_CASE("no amount is measured twice when whole CPUs are added") {
   PlanFacts asked = facts(4);
   asked.amounts = {0.5, 1, 2};
   AnalysisPlan plan(asked);
@@ -202,7 +203,7 @@ TEST_CASE(
   CHECK(plan.kinds()[kind].visits.empty());
   CHECK_THAT(plan.kinds()[kind].dropped,
              Catch::Matchers::ContainsSubstring("did not keep it"));
-  // A penstockd that is started anew forgets limits, and sets others.
+  // A restarted penstockd forgets limits and can set others.
   for (const CellKind& it : plan.kinds()) {
     CHECK((it.cell.cores.value_or(0.5) != 1 || it.role != CellRole::kPrep));
   }
@@ -220,7 +221,7 @@ TEST_CASE("a loader is not asked for unsupported limits") {
   CHECK_FALSE(kind_of(AnalysisPlan(no_cold), CellRole::kFetch));
 }
 
-TEST_CASE("the rate is that of the slowest rank") {
+TEST_CASE("the rate of a cell is that of the slowest rank") {
   CellKind kind;
   RankVisit fast, slow;
   fast.end_ns = slow.end_ns = 1'000'000'000;
@@ -237,7 +238,7 @@ TEST_CASE("ranks of one machine share its CPUs") {
   std::vector<AnalysisHello> hellos(3);
   for (AnalysisHello& hello : hellos) hello.cpus = 8;
   CHECK(cpus_of_local_rank(hellos, 8) == Approx(8.0 / 3));
-  // They were bound to less already.
+  // They are bound to fewer CPUs already.
   for (AnalysisHello& hello : hellos) hello.cpus = 2;
   CHECK(cpus_of_local_rank(hellos, 8) == 2);
   hellos.resize(1);

@@ -1,4 +1,4 @@
-// A session and a rank of our loader, over a real socket, on real files.
+// A session and a rank of Penstock's loader, over a real socket, on real files.
 #include <thread>
 
 #include "loader/train/analysed_trainer.h"
@@ -89,7 +89,7 @@ TEST_CASE("a rank applies the limits of each cell") {
   const RankVisit trained = run(AnalysisFeed::kMemory, true);
   CHECK(trained.samples_per_s() <= 2000);
   const RankVisit cold = run(AnalysisFeed::kCold, false);
-  // On a disk, that is: what is held in memory cannot be taken out of it.
+  // On disks only: data of file systems in memory cannot be evicted.
   if (!hello.cold.empty() && hello.filesystem == "ext4") {
     CHECK(cold.read_bytes >= 0.5 * cold.consumed_bytes);
     CHECK(memory.read_bytes <= 0.1 * memory.consumed_bytes);
@@ -101,7 +101,7 @@ TEST_CASE("a rank applies the limits of each cell") {
   rank.thread = std::thread([] {});
 }
 
-TEST_CASE("a rank ends where analyze has gone") {
+TEST_CASE("a rank ends with an error after the session is lost") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   Rank rank((*session)->address());

@@ -1,4 +1,4 @@
-// Ranks that are played by threads, over real sockets.
+// Threads act as ranks, over real sockets.
 #include "tools/analyze/session.h"
 
 #include <arpa/inet.h>
@@ -74,7 +74,7 @@ AnalysisHello hello(const AnalysisAddress& address, uint32_t rank,
   return it;
 }
 
-// Does what it is told: batches of 10 samples, one each millisecond.
+// Follows orders: batches of 10 samples, each (1 + rank) ms.
 void obey(const AnalysisAddress& address, uint32_t rank, uint32_t ranks) {
   Line line(address);
   line.say(to_line(AnalysisAnswer(hello(address, rank, ranks))));
@@ -101,7 +101,7 @@ void obey(const AnalysisAddress& address, uint32_t rank, uint32_t ranks) {
 
 }  // namespace
 
-TEST_CASE("ranks are greeted, measured and let go") {
+TEST_CASE("ranks connect, are measured and are released") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   const AnalysisAddress address = (*session)->address();
@@ -151,8 +151,8 @@ TEST_CASE("a connection without the secret is refused") {
   rank.join();
 }
 
-// One that evaluates, say: its end must not come before the trainer's.
-TEST_CASE("a second process of a rank waits, and may go") {
+// For example for evaluation: it must not be told to end before the trainer.
+TEST_CASE("a second process of a rank stays connected and may leave") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   const AnalysisAddress address = (*session)->address();
@@ -162,7 +162,7 @@ TEST_CASE("a second process of a rank waits, and may go") {
   auto second = std::make_unique<Line>(address);
   second->say(greeting);
   Line stranger(address);
-  // Longer than who says nothing may stay.
+  // Longer than the time limit of silent connections.
   CHECK_FALSE((*session)->wait_for_ranks(5.5));
   CHECK_FALSE(stranger.is_open());
   CHECK(second->is_open());
@@ -172,7 +172,7 @@ TEST_CASE("a second process of a rank waits, and may go") {
   CHECK(rank.is_open());
 }
 
-TEST_CASE("ranks that are not there in time are counted") {
+TEST_CASE("an error after the wait counts the missing ranks") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   Status none = (*session)->wait_for_ranks(0.2);
@@ -196,7 +196,7 @@ TEST_CASE("too many ranks are refused at once") {
   CHECK_THAT(waited.error().message, ContainsSubstring("5000 ranks"));
 }
 
-TEST_CASE("a rank that leaves, or breaks the rules, ends the measuring") {
+TEST_CASE("a rank that leaves or violates the protocol ends the measurement") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   auto line = std::make_unique<Line>((*session)->address());
@@ -204,19 +204,19 @@ TEST_CASE("a rank that leaves, or breaks the rules, ends the measuring") {
   REQUIRE((*session)->wait_for_ranks(10));
   AnalysisCell cell;
   cell.cell = 1;
-  SECTION("leaves") {
+  SECTION("the rank leaves") {
     line.reset();
     auto visit = (*session)->run(cell, 0.1, 10);
     REQUIRE_FALSE(visit);
     CHECK_THAT(visit.error().message, ContainsSubstring("rank 0 ended"));
   }
-  SECTION("talks nonsense") {
+  SECTION("the rank sends invalid lines") {
     line->say("nonsense\n");
     auto visit = (*session)->run(cell, 0.1, 10);
     REQUIRE_FALSE(visit);
     CHECK_THAT(visit.error().message, ContainsSubstring("one release"));
   }
-  SECTION("does nothing") {
+  SECTION("the rank sends nothing") {
     auto visit = (*session)->run(cell, 0.1, 0.5);
     REQUIRE_FALSE(visit);
     CHECK_THAT(visit.error().message, ContainsSubstring("no two batches"));
@@ -224,7 +224,7 @@ TEST_CASE("a rank that leaves, or breaks the rules, ends the measuring") {
   }
 }
 
-TEST_CASE("the command's end ends every wait") {
+TEST_CASE("the end of the command ends a wait for ranks") {
   CommandWatch ended = nobody();
   ended.look = [] { return Status(Error{Code::kNotFound, 0, "it ended"}); };
   auto session = Session::listen(true, ended);
@@ -234,9 +234,9 @@ TEST_CASE("the command's end ends every wait") {
   CHECK(waited.error().message == "it ended");
 }
 
-// Rank 0 holds at its fifth step; rank 1 is inside its sixth, waiting for rank
-// 0 there, and cannot hear of anything.
-TEST_CASE("ranks that wait for each other come to one step") {
+// Rank 0 holds at its fifth step; rank 1 waits for rank 0 inside its sixth
+// step, and receives no message.
+TEST_CASE("ranks that wait for each other are brought to the same step") {
   auto session = Session::listen(true, nobody());
   REQUIRE(session);
   const AnalysisAddress address = (*session)->address();
@@ -267,7 +267,7 @@ TEST_CASE("ranks that wait for each other come to one step") {
         continue;
       }
       if (std::holds_alternative<AnalysisAdvance>(*order)) ++steps[number];
-      // A step is over when the other rank has come to it.
+      // A step ends when the other rank has reached it.
       while (steps[1 - number] < steps[number]) std::this_thread::yield();
       line.say(to_line(AnalysisAnswer(AnalysisHeld{steps[number]})));
     }

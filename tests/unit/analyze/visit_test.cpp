@@ -41,14 +41,14 @@ TEST_CASE("a visit consists of the messages after the first one") {
   CHECK_FALSE(visit->memory_bytes_per_s);
 }
 
-TEST_CASE("sums that go back count as none") {
+TEST_CASE("decreasing sums count as zero") {
   VisitBuilder builder;
   builder.add(batches({1}, 5));
   builder.add(batches({2}, 4));
   CHECK(builder.visit()->cpu_s == 0);
 }
 
-TEST_CASE("a figure's interval is Student's of its visits") {
+TEST_CASE("a figure's interval is Student's t interval of its visits") {
   CHECK(figure_of({}).visits == 0);
   const VisitFigure one = figure_of({7});
   CHECK(one.median == 7);

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// A directory that goes when the test ends.
+// A temporary directory, removed at the end.
 class TempDir {
  public:
   TempDir() {
@@ -34,14 +34,14 @@ class TempDir {
   std::string path_;
 };
 
-TEST_CASE("a good file is read") {
+TEST_CASE("a valid file is read") {
   const TempDir dir;
   const auto config = load_config(dir.write("Policy=fair\n"));
   REQUIRE(config);
   CHECK(config->policy == Policy::kFair);
 }
 
-TEST_CASE("a link to a good file is followed") {
+TEST_CASE("a link to a valid file is followed") {
   const TempDir dir;
   const std::string file = dir.write("Policy=fair\n");
   const std::string link = dir.path() + "/link.conf";
@@ -55,7 +55,7 @@ TEST_CASE("errors of the text name the file's path") {
   CHECK(load_config(file).error().message.starts_with(file + ":1: Policy="));
 }
 
-TEST_CASE("a missing file and an unusable one give different errors") {
+TEST_CASE("a missing file is reported as not found") {
   const TempDir dir;
   const auto missing = load_config(dir.path() + "/none");
   REQUIRE_FALSE(missing);
@@ -101,7 +101,7 @@ TEST_CASE("a file of another user is refused with the remedy") {
   CHECK(config.error().message.ends_with("run: chown root " + file));
 }
 
-TEST_CASE("a file has at most 1 MiB") {
+TEST_CASE("a file of more than 1 MiB is refused") {
   const TempDir dir;
   CHECK(load_config(dir.write(std::string(1 << 20, '\n'))));
   const auto large = load_config(dir.write(std::string((1 << 20) + 1, '\n')));

@@ -96,7 +96,7 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.pools[1].path == "/home dirs");
 }
 
-TEST_CASE("comments, blanks, quotes, continued lines") {
+TEST_CASE("comments, blanks, quotes and continued lines are parsed") {
   const Config config = parsed(
       "  Policy=fair   # why not\n"
       "#Policy=even\n"
@@ -110,13 +110,13 @@ TEST_CASE("comments, blanks, quotes, continued lines") {
   CHECK_FALSE(config.lend_idle);
 }
 
-TEST_CASE("every policy has its name") {
+TEST_CASE("each policy's name is parsed and printed") {
   for (const char* name : {"throughput", "fair", "maxmin", "even"})
     CHECK(policy_name(parsed(std::string("Policy=") + name).policy) ==
           std::string(name));
 }
 
-TEST_CASE("metrics go to a file that node_exporter reads") {
+TEST_CASE("MetricsFile accepts only an absolute path to a file NAME.prom") {
   CHECK(parsed("MetricsFile=/a.prom/b.prom").metrics_file == "/a.prom/b.prom");
   for (const std::string value :
        {"penstock.prom", "/m/penstock.txt", "/m/.prom", "/m/penstock.prom/",
@@ -192,7 +192,7 @@ TEST_CASE("values out of range are refused") {
     CHECK(refused(text).find("allowed: ") != std::string::npos);
 }
 
-TEST_CASE("unknown and doubled keys are refused with their lines") {
+TEST_CASE("unknown and repeated keys are refused with their lines") {
   CHECK(refused("Polcy=fair").starts_with("p.conf:1: Polcy=fair: unknown key"));
   CHECK(refused("Policy=fair\n\npolicy=fair") ==
         "p.conf:3: policy=fair: given twice, first on line 1; allowed: once "
@@ -208,7 +208,7 @@ TEST_CASE("unknown and doubled keys are refused with their lines") {
             .starts_with("p.conf:1: Path=/b: given twice on this line"));
 }
 
-TEST_CASE("a Pool line is whole, and other keys stand alone") {
+TEST_CASE("an incomplete Pool line and two settings on a line are refused") {
   CHECK(refused("Pool=a").find("incomplete") != std::string::npos);
   CHECK(refused("Pool=a Path=/a").find("incomplete") != std::string::npos);
   CHECK(refused("Pool=a Bandwidth=1").find("incomplete") != std::string::npos);
@@ -219,7 +219,7 @@ TEST_CASE("a Pool line is whole, and other keys stand alone") {
         std::string::npos);
 }
 
-TEST_CASE("text that has not the form Key=value is refused") {
+TEST_CASE("text without the form Key=value is refused") {
   CHECK(
       refused("Policy\n").starts_with("p.conf:1: \"Policy\" is not a setting"));
   CHECK(refused("Policy = fair").find("without spaces") != std::string::npos);
@@ -235,7 +235,7 @@ TEST_CASE("text that has not the form Key=value is refused") {
             .starts_with("p.conf:2: Bandwidth=x"));
 }
 
-TEST_CASE("controllers are hosts with ports, each once") {
+TEST_CASE("controllers are hosts with valid ports, without repetition") {
   using Catch::Matchers::ContainsSubstring;
   CHECK(parsed("").controllers.empty());
   for (const char* value :
@@ -247,7 +247,7 @@ TEST_CASE("controllers are hosts with ports, each once") {
   CHECK(parsed("Controller=a:1,b:65535").controllers[1].port == 65535);
 }
 
-TEST_CASE("Shared is yes or no") {
+TEST_CASE("Shared accepts only yes and no") {
   const std::string said =
       refused("Pool=a Path=/a Bandwidth=1M Shared=perhaps");
   CHECK(said.find("allowed: yes, no") != std::string::npos);

@@ -22,7 +22,8 @@ const OptionLimits kLimits;
 
 }  // namespace
 
-TEST_CASE("option_set: a flag counts before its variable, in either order") {
+TEST_CASE(
+    "option_set: a flag takes precedence over its variable in either order") {
   const int threads = index_of("loader-threads");
   OptionSet flag_first;
   REQUIRE(flag_first.apply_flag(threads, "3", kLimits));
@@ -49,7 +50,7 @@ TEST_CASE("option_set: a share's name is kept for the job") {
   CHECK(penstock::asks_for_management(set.options()));
 }
 
-TEST_CASE("option_set: the last flag counts") {
+TEST_CASE("option_set: the last flag applies") {
   const int threads = index_of("loader-threads");
   OptionSet set;
   REQUIRE(set.apply_flag(threads, "3", kLimits));
@@ -58,13 +59,14 @@ TEST_CASE("option_set: the last flag counts") {
   CHECK(set.options().threads_auto == 1);
 }
 
-TEST_CASE("option_set: an empty variable is one that is not set") {
+TEST_CASE("option_set: an empty variable counts as unset") {
   OptionSet set;
   REQUIRE(set.apply_variable(index_of("loader-bw"), "", kLimits));
   CHECK_FALSE(penstock::asks_for_management(set.options()));
 }
 
-TEST_CASE("option_set: a bad variable is named, not its flag") {
+TEST_CASE(
+    "option_set: an error of a variable names the variable, not its flag") {
   OptionSet set;
   const auto status =
       set.apply_variable(index_of("loader-batch"), "x", kLimits);
@@ -74,7 +76,7 @@ TEST_CASE("option_set: a bad variable is named, not its flag") {
   CHECK_FALSE(penstock::asks_for_management(set.options()));
 }
 
-TEST_CASE("option_set: a bad flag does not hide its variable") {
+TEST_CASE("option_set: an invalid flag does not override its variable") {
   const int batch = index_of("loader-batch");
   OptionSet set;
   REQUIRE_FALSE(set.apply_flag(batch, "0", kLimits));
@@ -83,7 +85,7 @@ TEST_CASE("option_set: a bad flag does not hide its variable") {
   CHECK(set.options().batch == 32);
 }
 
-TEST_CASE("option_set: a bad variable behind a good flag does not matter") {
+TEST_CASE("option_set: an invalid variable is ignored after a valid flag") {
   const int batch = index_of("loader-batch");
   OptionSet set;
   REQUIRE(set.apply_flag(batch, "8", kLimits));
@@ -91,7 +93,7 @@ TEST_CASE("option_set: a bad variable behind a good flag does not matter") {
   CHECK(set.options().batch == 8);
 }
 
-TEST_CASE("option_set: set_model leaves nothing of a longer model") {
+TEST_CASE("option_set: set_model clears the rest of a longer model") {
   OptionSet set;
   REQUIRE(set.apply_flag(kOptionModel, "./a/very/long/path.toml", kLimits));
   set.set_model("/p.toml");

@@ -41,13 +41,13 @@ TEST_CASE("the options come in help order, each with its variable") {
     for (const char* c = spec.name; *c; ++c)
       slurm_variable += *c == '-' ? '_' : *c;
     CHECK(spec.slurm_variable == slurm_variable);
-    CHECK(std::strlen(spec.help) <= 60);  // Slurm wraps what is longer
+    CHECK(std::strlen(spec.help) <= 60);  // Slurm wraps longer text
     CHECK(std::strlen(spec.argument) > 0);
     CHECK(std::strlen(spec.allowed) > 0);
   }
 }
 
-TEST_CASE("good values are stored") {
+TEST_CASE("valid values are stored") {
   penstock_wire_options options{};
   REQUIRE(apply("loader", "auto", options));
   CHECK(options.mode == PENSTOCK_MODE_AUTO);
@@ -75,7 +75,7 @@ TEST_CASE("good values are stored") {
   CHECK(check_options(options, kLimits));
 }
 
-TEST_CASE("a number and auto take each other's place") {
+TEST_CASE("a number and auto replace each other") {
   penstock_wire_options options{};
   REQUIRE(apply("loader-threads", "8", options));
   REQUIRE(apply("loader-threads", "auto", options));
@@ -90,7 +90,7 @@ TEST_CASE("a number and auto take each other's place") {
   CHECK(check_options(options, kLimits));
 }
 
-TEST_CASE("a shorter name leaves nothing of a longer one") {
+TEST_CASE("a shorter name clears the rest of a longer one") {
   penstock_wire_options options{};
   REQUIRE(apply("loader-model", "transformer", options));
   REQUIRE(apply("loader-model", "m5", options));
@@ -98,7 +98,7 @@ TEST_CASE("a shorter name leaves nothing of a longer one") {
   CHECK(check_options(options, kLimits));
 }
 
-TEST_CASE("a bad value is refused by name and changes nothing") {
+TEST_CASE("an invalid value is refused by name and changes nothing") {
   struct Row {
     const char* name;
     std::string value;
@@ -155,7 +155,7 @@ TEST_CASE("a bad value is refused by name and changes nothing") {
   }
 }
 
-TEST_CASE("the errors read as documented") {
+TEST_CASE("errors have the documented text") {
   penstock_wire_options options{};
   CHECK(apply("loader-threads", "abc", options).error().message ==
         "--loader-threads=abc: not valid; allowed: 1 to 4096, or auto");
@@ -233,7 +233,7 @@ TEST_CASE("any option asks for management, and off wins") {
   }
 }
 
-TEST_CASE("a share does not overrule that Penstock is to leave a job be") {
+TEST_CASE("a share does not override --loader=off") {
   penstock_wire_options options{};
   REQUIRE(apply("loader", "off", options));
   REQUIRE(apply("loader-share", "search", options));

@@ -42,7 +42,7 @@ class Manager {
     ::setenv("WATCHDOG_PID", std::to_string(pid).c_str(), 1);
   }
 
-  // The next message that has come.
+  // The next message received.
   std::optional<std::string> heard() {
     std::array<char, 4096> text;
     const ssize_t size = ::recv(socket_.get(), text.data(), text.size(), 0);
@@ -54,7 +54,7 @@ class Manager {
   UniqueFd socket_;
 };
 
-// How many heartbeats come while the loop runs for that long.
+// Number of heartbeats while the loop runs for run_ms.
 int beats(Manager& manager, EventLoop& loop, uint64_t run_ms) {
   REQUIRE(loop.add_timer(run_ms, [&loop] { loop.stop(); }));
   REQUIRE(loop.run());
@@ -68,7 +68,7 @@ int beats(Manager& manager, EventLoop& loop, uint64_t run_ms) {
 
 }  // namespace
 
-TEST_CASE("systemd hears the states of a daemon in order") {
+TEST_CASE("systemd receives the states of a daemon in order") {
   Manager manager;
   notify_ready("Serving");
   notify_reloading();
@@ -81,7 +81,7 @@ TEST_CASE("systemd hears the states of a daemon in order") {
   CHECK(manager.heard() == std::nullopt);
 }
 
-TEST_CASE("a status with line ends adds no assignment") {
+TEST_CASE("line ends in a status add no assignment") {
   Manager manager;
   notify_ready("bad file\nMAINPID=1\n");
   CHECK(manager.heard() == "READY=1\nSTATUS=bad file MAINPID=1 ");
@@ -97,7 +97,7 @@ TEST_CASE("without systemd nothing is sent, and nothing fails") {
   ::unsetenv("NOTIFY_SOCKET");
 }
 
-TEST_CASE("the loop feeds the watchdog twice in its time") {
+TEST_CASE("the loop feeds the watchdog twice in its period") {
   Manager manager;
   manager.allow(100'000);
   Result<EventLoop> loop = EventLoop::create();

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("the directory is made, and refused where others may write") {
+TEST_CASE("the directory is created, and refused if others may write to it") {
   TempDir parent;
   const std::string path = parent.path() / "state";
   REQUIRE(open_state_dir(path));
@@ -31,7 +31,7 @@ TEST_CASE("the directory is made, and refused where others may write") {
   CHECK_FALSE(open_state_dir(link));
 }
 
-TEST_CASE("a node is on, until it is marked, and after") {
+TEST_CASE("a node is off only while it is marked") {
   TempDir parent;
   const auto dir = open_state_dir(parent.path() / "state");
   REQUIRE(dir);
@@ -50,7 +50,7 @@ TEST_CASE("a node is on, until it is marked, and after") {
   CHECK_FALSE(since());
 }
 
-TEST_CASE("marking again does not change since when") {
+TEST_CASE("a second mark keeps the time of the first") {
   TempDir parent;
   const auto dir = open_state_dir(parent.path() / "state");
   REQUIRE(dir);

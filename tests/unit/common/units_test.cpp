@@ -37,7 +37,7 @@ TEST_CASE("rates accept Slurm's suffixes and common additions") {
   }
 }
 
-TEST_CASE("times take a unit") {
+TEST_CASE("durations have a unit") {
   struct Row {
     const char* text;
     uint64_t ns;
@@ -54,7 +54,7 @@ TEST_CASE("times take a unit") {
   }
 }
 
-TEST_CASE("a bad time is refused and quoted") {
+TEST_CASE("an invalid duration is refused and quoted") {
   for (const char* text : {"", "2", "ms", "-1ms", "2 ms", "2msx", "2m", "1e3ms",
                            "3601s", "nans", "infs"}) {
     CAPTURE(text);
@@ -65,7 +65,7 @@ TEST_CASE("a bad time is refused and quoted") {
   }
 }
 
-TEST_CASE("a bad rate is refused and quoted") {
+TEST_CASE("an invalid rate is refused with the allowed form") {
   for (const char* text : {"",         "0",
                            "0.4",      "-1",
                            "-0",       "+1",
@@ -104,7 +104,7 @@ TEST_CASE("a size has the form of a rate without the /s") {
   }
 }
 
-TEST_CASE("figures for people have three digits") {
+TEST_CASE("printed rates and sizes have three digits") {
   CHECK(format_rate(0) == "0 B/s");
   CHECK(format_rate(1) == "1 B/s");
   CHECK(format_rate(999) == "999 B/s");
@@ -121,7 +121,7 @@ TEST_CASE("figures for people have three digits") {
   CHECK(format_bytes(std::numeric_limits<double>::max()).ends_with(" EB"));
 }
 
-TEST_CASE("whole numbers have bounds and nothing around them") {
+TEST_CASE("whole numbers are within their bounds, without other text") {
   CHECK(*parse_uint("7", 1, 9) == 7);
   CHECK(*parse_uint("1", 1, 9) == 1);
   CHECK(*parse_uint("9", 1, 9) == 9);
@@ -148,14 +148,14 @@ TEST_CASE("numbers are finite and within their bounds") {
         "\"2\" must be 0.001 to 1");
 }
 
-TEST_CASE("hostile text is shown printable and short") {
+TEST_CASE("hostile text is printed in printable characters and shortened") {
   CHECK(printable("a\x1b[31m\n") == "a?[31m?");
   CHECK(printable("\xc3\xa4") == "??");
   CHECK(printable("abcdef", 3) == "abc...");
   CHECK(printable("abc", 3) == "abc");
 }
 
-TEST_CASE("CPU lists read as the kernel writes them") {
+TEST_CASE("CPU lists are parsed in the kernel's form") {
   CHECK(CpuSet::parse("0-3,8\n")->cpus() == std::vector<int>{0, 1, 2, 3, 8});
   CHECK(CpuSet::parse("5")->to_string() == "5");
   CHECK(CpuSet::parse("3,1,2,2,1-1")->to_string() == "1-3");

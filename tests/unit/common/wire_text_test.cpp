@@ -20,7 +20,7 @@ TEST_CASE("wire_text: set_printable keeps only printable ASCII") {
   CHECK(std::string(field, 8) == std::string("a????z\0\0", 8));
 }
 
-TEST_CASE("wire_text: a field is read back") {
+TEST_CASE("wire_text: a field is read up to its NUL or its end") {
   char field[4] = {'a', 'b', 0, 0};
   std::string_view text;
   REQUIRE(printable_field(field, text));
@@ -30,7 +30,7 @@ TEST_CASE("wire_text: a field is read back") {
   CHECK(text == "abcd");
 }
 
-TEST_CASE("wire_text: bytes behind the NUL and control characters are seen") {
+TEST_CASE("wire_text: bytes after the NUL and control characters are refused") {
   std::string_view text;
   const char behind[4] = {'a', 0, 'b', 0};
   CHECK_FALSE(printable_field(behind, text));

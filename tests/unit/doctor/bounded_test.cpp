@@ -21,7 +21,7 @@ TEST_CASE("a child's output is returned completely") {
   CHECK(*text == std::string(60'000, 'x'));
 }
 
-TEST_CASE("a child that hangs is given up in time") {
+TEST_CASE("a child that hangs is abandoned at the deadline") {
   const uint64_t begun_ns = monotonic_ns();
   const auto text = output_of("df", 100, [](int) { ::pause(); });
   REQUIRE_FALSE(text);
@@ -33,7 +33,7 @@ TEST_CASE("a child that hangs is given up in time") {
 TEST_CASE("a child's orphans do not delay the result") {
   const auto text = output_of("it", 200, [](int) {
     if (::fork() == 0) {
-      ::alarm(1);  // nobody else ends it
+      ::alarm(1);  // nothing else ends it
       ::pause();
     }
   });
@@ -41,7 +41,7 @@ TEST_CASE("a child's orphans do not delay the result") {
   CHECK(text.error().code == Code::kUnavailable);
 }
 
-TEST_CASE("a child that writes without end is stopped") {
+TEST_CASE("a child that writes without end is an error") {
   const auto text = output_of("it", 10'000, [](int out) {
     const std::string block(4096, 'x');
     while (::write(out, block.data(), block.size()) > 0) {
@@ -51,7 +51,7 @@ TEST_CASE("a child that writes without end is stopped") {
   CHECK(text.error().code == Code::kLimit);
 }
 
-TEST_CASE("a child that throws writes no more") {
+TEST_CASE("the output of a child before an exception is kept") {
   const auto text = output_of("it", 10'000, [](int out) {
     say(out, "half");
     throw std::bad_alloc();
@@ -60,14 +60,14 @@ TEST_CASE("a child that throws writes no more") {
   CHECK(*text == "half");
 }
 
-TEST_CASE("a program's two outputs come back") {
+TEST_CASE("standard output and error of a program are returned") {
   const auto text =
       output_of_program({"sh", "-c", "echo out; echo err >&2; exit 3"}, 10'000);
   REQUIRE(text);
   CHECK(*text == "out\nerr\n");
 }
 
-TEST_CASE("a missing program and a failing one give different errors") {
+TEST_CASE("a missing program and a hanging one give different errors") {
   const auto none = output_of_program({"penstock-no-such-program"}, 10'000);
   REQUIRE_FALSE(none);
   CHECK(none.error().code == Code::kNotFound);

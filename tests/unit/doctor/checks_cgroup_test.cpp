@@ -1,4 +1,4 @@
-// The control groups, by mount tables and groups of the test's own.
+// Checks of the control groups, with mount tables and groups of the test.
 #include <filesystem>
 
 #include "shared.h"
@@ -20,7 +20,7 @@ Findings check(const FakeSite& site, const std::string& mounts) {
 
 const std::string kRest = v1_line("cpuset") + v1_line("blkio");
 
-TEST_CASE("v1 with all that is needed, and hybrid") {
+TEST_CASE("complete v1 and hybrid hierarchies are ok") {
   FakeSite site;
   const std::string v1 = v1_line("cpu") + kRest + v1_line("freezer");
   const Finding good = check(site, v1).at(0);
@@ -32,7 +32,8 @@ TEST_CASE("v1 with all that is needed, and hybrid") {
   CHECK(has(hybrid.found, "hybrid, of which Penstock uses v1"));
 }
 
-TEST_CASE("v1 with accounting where threads would yield") {
+TEST_CASE(
+    "v1 with cpu and cpuacct in one hierarchy is a warning with a remedy") {
   FakeSite site;
   const Findings found =
       check(site, v1_line("cpu,cpuacct") + kRest + v1_line("freezer"));
@@ -40,14 +41,14 @@ TEST_CASE("v1 with accounting where threads would yield") {
   CHECK(found[0].verdict == Verdict::kWarn);
   CHECK(has(found[0].found, "cpu and cpuacct are one hierarchy"));
   CHECK(has(found[0].remedy, "JobAcctGatherType=jobacct_gather/linux"));
-  // Done so.
+  // The remedy applied.
   site.write("slurm.conf", "JobAcctGatherType=jobacct_gather/linux\n");
   CHECK(check(site, v1_line("cpu,cpuacct") + kRest + v1_line("freezer"))
             .front()
             .verdict == Verdict::kOk);
 }
 
-TEST_CASE("v1 controllers that are not mounted are named") {
+TEST_CASE("missing v1 controllers are reported with the mount command") {
   FakeSite site;
   const Findings two = check(site, v1_line("cpu") + v1_line("cpuset"));
   REQUIRE(two.size() == 2);
@@ -62,7 +63,7 @@ TEST_CASE("v1 controllers that are not mounted are named") {
   CHECK(any_failed(check(site, "")));
 }
 
-TEST_CASE("control groups that cannot be written to") {
+TEST_CASE("read-only control groups are failures with the remedy") {
   FakeSite site;
   const Findings v1 = check(site, v1_line("cpu") + v1_line("cpuset", "ro") +
                                       v1_line("blkio") + v1_line("freezer"));
@@ -76,13 +77,13 @@ TEST_CASE("control groups that cannot be written to") {
   CHECK(has(v2.at(0).found, "read-only"));
 }
 
-TEST_CASE("a mount table that cannot be read") {
+TEST_CASE("an unreadable or malformed mount table is a failure") {
   FakeSite site;
   CHECK(any_failed(check_cgroup(site.places, kRoot, {})));
   CHECK(any_failed(check(site, "one two\n")));
 }
 
-// A unified hierarchy that is a directory of the test's own.
+// A unified hierarchy in a directory of the test.
 struct Unified : FakeSite {
   explicit Unified(const std::string& controllers) : root(file("cg")) {
     write("cg/cgroup.controllers", controllers);
@@ -106,7 +107,9 @@ TEST_CASE("v2 needs cpu and cpuset") {
   CHECK(has(lacks.found, "without the controller cpuset"));
 }
 
-TEST_CASE("v2: io reaches Slurm's scope, or there is a line to add") {
+TEST_CASE(
+    "v2: io that does not reach Slurm's scope is a warning with the lines to "
+    "add") {
   Unified v2("cpuset cpu io memory pids\n");
   const auto io = [&](const Installed& slurm) {
     return finding_of(v2.check(slurm), "cgroup io");
@@ -129,7 +132,8 @@ TEST_CASE("v2: io reaches Slurm's scope, or there is a line to add") {
             "EnableExtraControllers=io; restart slurmd");
 }
 
-TEST_CASE("v2: cpu and cpuset reach Slurm's scope") {
+TEST_CASE(
+    "v2: a controller cpuset that does not reach Slurm's scope is a failure") {
   Unified v2("cpuset cpu io memory pids\n");
   v2.scope("cpu io memory pids\n");
   const Findings lacks = v2.check();

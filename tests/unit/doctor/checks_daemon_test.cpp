@@ -1,4 +1,4 @@
-// penstockd and penstockctld, as they answer or do not.
+// Checks of penstockd and penstockctld, with and without an answer.
 #include <sys/stat.h>
 
 #include "common/state_dir.h"
@@ -29,7 +29,7 @@ void answer_node(const penstock_status&, FakeAnswer& answer) {
   answer.document = to_json(samples::node());
 }
 
-TEST_CASE("a penstockd that answers, of this version or another") {
+TEST_CASE("a penstockd of this version is ok, of another version a warning") {
   const std::string theirs = samples::node().version;
   const Findings same = check(answer_node, theirs);
   CHECK(finding_of(same, "socket").verdict == Verdict::kOk);
@@ -40,7 +40,7 @@ TEST_CASE("a penstockd that answers, of this version or another") {
   CHECK(other.found == "runs " + theirs + ", but this command is of 9.9.9");
 }
 
-TEST_CASE("a penstockd that does not answer, or not as it should") {
+TEST_CASE("a silent penstockd and an invalid answer are failures") {
   const auto silent = [](const penstock_status&, FakeAnswer& answer) {
     answer.silent = true;
   };
@@ -53,7 +53,7 @@ TEST_CASE("a penstockd that does not answer, or not as it should") {
   CHECK(finding_of(check(wrong, "1"), "penstockd").verdict == Verdict::kFail);
 }
 
-TEST_CASE("a socket that is missing, shut, or none") {
+TEST_CASE("a missing, closed or false socket is a failure") {
   ScratchDirectory scratch;
   const Finding missing = check_agent(config_of(scratch), "1").at(0);
   CHECK(missing.verdict == Verdict::kFail);
@@ -66,7 +66,7 @@ TEST_CASE("a socket that is missing, shut, or none") {
   CHECK(shut[0].remedy.starts_with("chmod 0666 "));
 }
 
-TEST_CASE("a node that is off is warned of, with penstockd and without") {
+TEST_CASE("a node that is switched off is a warning, even without penstockd") {
   ScratchDirectory scratch;
   const Config config = config_of(scratch);
   const auto dir = open_state_dir(config.state_dir);
@@ -80,13 +80,13 @@ TEST_CASE("a node that is off is warned of, with penstockd and without") {
   CHECK(off.remedy == "penstock on");
 }
 
-TEST_CASE("without Controller= no controller is looked for") {
+TEST_CASE("without Controller= the controller's check is skipped") {
   const Findings findings = check_controller(Config{}, "1");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].verdict == Verdict::kSkip);
 }
 
-TEST_CASE("munge is looked at before the controller") {
+TEST_CASE("munge is checked before the controller") {
   Config config;
   config.controllers = {{"localhost", 6830}};
   config.munge_socket = "/nowhere/munge.socket";
@@ -97,7 +97,7 @@ TEST_CASE("munge is looked at before the controller") {
   CHECK(has(findings[0].found, "/nowhere/munge.socket"));
 }
 
-TEST_CASE("every part is looked at, each in a process of its own") {
+TEST_CASE("examine() checks every part") {
   ScratchDirectory scratch;
   FakeSite site;
   site.write("penstock.conf", "SocketPath=" + scratch.file("s") + "\n");

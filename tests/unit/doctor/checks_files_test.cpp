@@ -1,4 +1,4 @@
-// penstock.conf and penstockd's directories.
+// Checks of penstock.conf and of penstockd's directories.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 namespace penstock::doctor {
 namespace {
 
-TEST_CASE("penstock.conf is checked as check-config does") {
+TEST_CASE("penstock.conf is checked with the messages of check-config") {
   FakeSite site;
   const auto check = [&] { return check_config(site.places).at(0); };
   CHECK(check().verdict == Verdict::kOk);
@@ -26,7 +26,7 @@ TEST_CASE("penstock.conf is checked as check-config does") {
   CHECK(has(check().found, "GPUType=abacus: not known"));
 }
 
-TEST_CASE("a penstock.conf that others could change is refused") {
+TEST_CASE("a penstock.conf that others could change is a failure") {
   FakeSite site;
   site.write("penstock.conf", "");
   REQUIRE(::chmod(site.file("penstock.conf").c_str(), 0666) == 0);
@@ -57,7 +57,7 @@ struct Directories : FakeSite {
   Config config;
 };
 
-TEST_CASE("directories that are not there are only a warning") {
+TEST_CASE("missing directories are only warnings") {
   Directories it;
   CHECK(it.check("StateDir").verdict == Verdict::kWarn);
   const Finding reports = it.check("ReportDir");
@@ -67,7 +67,9 @@ TEST_CASE("directories that are not there are only a warning") {
   CHECK(it.check("SocketPath").verdict == Verdict::kWarn);
 }
 
-TEST_CASE("directories that others could change, or that shut users out") {
+TEST_CASE(
+    "directories that others could change, or users cannot enter, are "
+    "failures") {
   Directories it;
   for (const char* name : {"state", "reports", "run"}) it.make(name, 0755);
   CHECK_FALSE(any_failed(check_directories(it.config)));
@@ -83,7 +85,7 @@ TEST_CASE("directories that others could change, or that shut users out") {
   CHECK(shut.remedy == "chmod o+x " + it.file("reports"));
   it.make("reports", 0711);
   CHECK(it.check("ReportDir").verdict == Verdict::kOk);
-  // No user has to go there.
+  // Users need no access to it.
   it.make("state", 0700);
   CHECK(it.check("StateDir").verdict == Verdict::kOk);
   it.config.socket_path = it.file("state") + "/s";
@@ -98,7 +100,7 @@ TEST_CASE("directories that others could change, or that shut users out") {
   CHECK(it.check("StateDir").verdict == Verdict::kFail);
 }
 
-TEST_CASE("the directory of metrics is looked at where there are any") {
+TEST_CASE("the directory of metrics is checked only if MetricsFile is set") {
   Directories it;
   for (const Finding& finding : check_directories(it.config)) {
     CHECK(finding.check != "MetricsFile");
@@ -117,7 +119,7 @@ TEST_CASE("the directory of metrics is looked at where there are any") {
   CHECK(it.check("MetricsFile").verdict == Verdict::kOk);
 }
 
-TEST_CASE("the socket's directory is looked at once") {
+TEST_CASE("a socket in StateDir adds no second check of the directory") {
   Directories it;
   it.config.socket_path = it.config.state_dir + "/s";
   CHECK(check_directories(it.config).size() == 2);

@@ -1,4 +1,4 @@
-// Slurm's version, its files, the plugins: what is found and what to do.
+// Checks of Slurm's version, files and plugins: findings and remedies.
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -34,7 +34,7 @@ TEST_CASE("Slurm's version is compared by release") {
   CHECK(late.found == "slurmd: not done within 5000 ms");
 }
 
-TEST_CASE("where Slurm is not configured nothing of it fails") {
+TEST_CASE("without a configuration of Slurm none of its checks fails") {
   Places nowhere;
   CHECK_FALSE(any_failed(check_slurm_conf(nowhere)));
   CHECK_FALSE(any_failed(check_plugin(nowhere, {}, {})));
@@ -42,7 +42,7 @@ TEST_CASE("where Slurm is not configured nothing of it fails") {
   CHECK(has(check_slurm_conf(nowhere).at(0).found, "not configured"));
 }
 
-TEST_CASE("SLURM_CONF names the file, also where it is missing") {
+TEST_CASE("SLURM_CONF selects the file, and a missing file is a failure") {
   FakeSite site;
   ::setenv("SLURM_CONF", site.file("slurm.conf").c_str(), 1);
   CHECK(find_slurm_conf() == site.file("slurm.conf"));
@@ -53,7 +53,8 @@ TEST_CASE("SLURM_CONF names the file, also where it is missing") {
   CHECK(has(missing.remedy, "SLURM_CONF"));
 }
 
-TEST_CASE("files that the controller has sent are to be changed there") {
+TEST_CASE(
+    "the remedy for files of a configless node names those of the controller") {
   const Finding told = for_configless(
       fail("ConstrainCores", "no",
            "/run/slurm/conf/cgroup.conf:3: change ConstrainCores=no to "
@@ -65,7 +66,9 @@ TEST_CASE("files that the controller has sent are to be changed there") {
   CHECK(for_configless(other).remedy == other.remedy);
 }
 
-TEST_CASE("CPUs that Slurm keeps for the system are not to be lent") {
+TEST_CASE(
+    "CPUs that Slurm reserves for the system are a warning if they may be "
+    "lent") {
   FakeSite site;
   Config config;
   CHECK(check_core_spec(site.places, config).empty());
@@ -87,7 +90,7 @@ TEST_CASE("CPUs that Slurm keeps for the system are not to be lent") {
   CHECK(check_core_spec(site.places, config).empty());
 }
 
-TEST_CASE("a good slurm.conf and cgroup.conf") {
+TEST_CASE("a complete slurm.conf and cgroup.conf are ok") {
   FakeSite site;
   site.write("slurm.conf",
              "ProctrackType=proctrack/cgroup\n"
@@ -101,7 +104,8 @@ TEST_CASE("a good slurm.conf and cgroup.conf") {
   }
 }
 
-TEST_CASE("what slurm.conf and cgroup.conf lack is named with its line") {
+TEST_CASE(
+    "wrong and missing settings are failures with file, line and remedy") {
   FakeSite site;
   site.write("slurm.conf",
              "\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/affinity\n");
@@ -143,7 +147,8 @@ TEST_CASE("what slurm.conf and cgroup.conf lack is named with its line") {
   CHECK(has(gone.remedy, "write " + site.file("cgroup.conf")));
 }
 
-TEST_CASE("a plugin that is not configured, or not as it should be") {
+TEST_CASE(
+    "a missing or wrong configuration of the plugin is found with its remedy") {
   FakeSite site;
   site.write("slurm.conf", "");
   const Finding none = check_plugin(site.places, {}, {}).at(0);
@@ -225,7 +230,7 @@ TEST_CASE("a plugin's release is compared with Slurm's") {
   CHECK(has(broken.found, "no ELF file"));
 }
 
-TEST_CASE("job_submit's plugin must have Slurm's very version") {
+TEST_CASE("job_submit's plugin must have exactly Slurm's version") {
   FakeSite site;
   site.write("slurm.conf", "JobSubmitPlugins=lua\n");
   CHECK(check_job_submit(site.places, {}).at(0).verdict == Verdict::kSkip);
@@ -244,7 +249,7 @@ TEST_CASE("job_submit's plugin must have Slurm's very version") {
   CHECK(verdict(4) == Verdict::kFail);
 }
 
-TEST_CASE("job_submit's plugin may be missing where slurmctld does not run") {
+TEST_CASE("job_submit's plugin may be missing on hosts without slurmctld") {
   FakeSite site;
   site.places.this_host = "node7.example.org";
   const auto found = [&](const std::string& hosts) {
@@ -255,7 +260,7 @@ TEST_CASE("job_submit's plugin may be missing where slurmctld does not run") {
       found("SlurmctldHost=head1(10.0.0.1)\nSlurmctldHost=head2\n");
   CHECK(elsewhere.verdict == Verdict::kSkip);
   CHECK(has(elsewhere.found, "slurmctld runs on other hosts"));
-  CHECK(found("").verdict == Verdict::kFail);  // nobody knows where
+  CHECK(found("").verdict == Verdict::kFail);  // the host is unknown
   for (const char* here :
        {"node7", "node7(10.0.0.7)", "NODE7.example.org", "localhost"}) {
     INFO(here);

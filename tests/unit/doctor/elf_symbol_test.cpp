@@ -48,14 +48,14 @@ TEST_CASE("files that are not ELF files of this machine are refused") {
   CHECK(error_of(image) == Code::kInvalidArgument);
 }
 
-TEST_CASE("a file that is cut short gives no number") {
+TEST_CASE("a truncated file gives no number") {
   const std::string image = plugin_image();
   for (size_t size = 0; size < image.size(); size += 13) {
     CHECK_FALSE(exported_number(image.substr(0, size), "plugin_version"));
   }
 }
 
-TEST_CASE("no damage to a file is read beyond its end") {
+TEST_CASE("a damaged file is not read beyond its end") {
   const std::string image = plugin_image();
   std::mt19937 random(7);
   for (int round = 0; round < 3000; ++round) {
@@ -63,7 +63,7 @@ TEST_CASE("no damage to a file is read beyond its end") {
     for (int i = 0; i < 40; ++i) {
       broken[random() % broken.size()] = char(random());
     }
-    // Headers, symbols and section table are where a break hurts most.
+    // Damage to headers, symbols and section table is the most critical.
     broken[random() % sizeof(Elf64_Ehdr)] = char(random());
     broken[broken.size() - 1 - random() % 2048] = char(random());
     (void)exported_number(broken, "plugin_version");

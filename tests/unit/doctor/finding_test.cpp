@@ -8,7 +8,7 @@ namespace {
 const Findings kFour = {ok("a", "fine"), warn("longer", "odd", "do this"),
                         fail("b", "broken", "mend it"), skip("c", "not here")};
 
-TEST_CASE("each finding is a line, and its remedy another") {
+TEST_CASE("each finding and each remedy has its own line") {
   CHECK(render_findings(kFour, {}) ==
         "ok    a       fine\n"
         "warn  longer  odd\n"
@@ -18,20 +18,20 @@ TEST_CASE("each finding is a line, and its remedy another") {
         "skip  c       not here\n");
 }
 
-TEST_CASE("only colour is added on a terminal") {
+TEST_CASE("a terminal adds only colour") {
   TextStyle style;
   style.color = true;
   const std::string text = render_findings({fail("b", "x", "")}, style);
   CHECK(text == "\033[1;31mFAIL\033[0m  b  x\n");
 }
 
-TEST_CASE("lines are not broken, and nothing drives the terminal") {
+TEST_CASE("lines are not wrapped, and control characters are replaced") {
   const std::string found = std::string(300, 'x') + "\033[2J\n";
   CHECK(render_findings({ok("a", found)}, {}) ==
         "ok    a  " + std::string(300, 'x') + "?[2J?\n");
 }
 
-TEST_CASE("JSON holds what docs say and reads back") {
+TEST_CASE("JSON has the documented form and is read back unchanged") {
   CHECK(to_json({fail("b", "broken", "mend it")}) ==
         "[\n  {\n    \"check\": \"b\",\n    \"status\": \"fail\",\n"
         "    \"found\": \"broken\",\n    \"remedy\": \"mend it\"\n  }\n]\n");

@@ -1,4 +1,4 @@
-// What the doctor's tests share.
+// Helpers of the doctor's tests.
 #pragma once
 
 #include "tests/unit/catch.h"
@@ -11,7 +11,7 @@ inline bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The finding of that check; there must be one.
+// The finding of `check`; fails the test without one.
 inline Finding finding_of(const Findings& findings, const std::string& check) {
   for (const Finding& it : findings) {
     if (it.check == check) return it;
@@ -20,7 +20,7 @@ inline Finding finding_of(const Findings& findings, const std::string& check) {
   return {};
 }
 
-// Slurm's files in a directory of the test's own.
+// Slurm's files in a temporary directory.
 struct FakeSite {
   FakeSite() {
     places.slurm_conf = file("slurm.conf");

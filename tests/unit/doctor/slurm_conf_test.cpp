@@ -24,7 +24,7 @@ SlurmConf conf_of(const Files& files) {
   return *conf;
 }
 
-TEST_CASE("settings are read as Slurm reads them") {
+TEST_CASE("settings are parsed by Slurm's rules") {
   const SlurmConf conf =
       conf_of({{"/e/slurm.conf",
                 "# ProctrackType=proctrack/pgid\n"
@@ -44,7 +44,7 @@ TEST_CASE("settings are read as Slurm reads them") {
   CHECK(conf.value_or("ConstrainCores", "no") == "no");
 }
 
-TEST_CASE("included files count where they are included") {
+TEST_CASE("settings of included files apply at the place of the include") {
   const SlurmConf conf = conf_of({{"/e/slurm.conf",
                                    "TaskPlugin=task/none\n"
                                    "INCLUDE more.conf\ninclude /x/y\n"},
@@ -54,7 +54,8 @@ TEST_CASE("included files count where they are included") {
   CHECK(conf.value_or("PluginDir", "") == "/p");
 }
 
-TEST_CASE("a file that is not there, and one that includes itself, are named") {
+TEST_CASE(
+    "a missing file is named, and a file that includes itself is refused") {
   const auto none = read_slurm_conf("/e/slurm.conf",
                                     reader({{"/e/slurm.conf", "include a"}}));
   REQUIRE_FALSE(none);
@@ -65,7 +66,7 @@ TEST_CASE("a file that is not there, and one that includes itself, are named") {
   CHECK(endless.error().code == Code::kLimit);
 }
 
-TEST_CASE("hostile text is left out") {
+TEST_CASE("hostile text is read without a crash") {
   for (const char* text : {"=", "= =", "\\", "\"", "a=\"", "a =", "include",
                            "\\\n\\\n", "###", "=\n=x\n"}) {
     INFO(text);
@@ -76,7 +77,8 @@ TEST_CASE("hostile text is left out") {
   }
 }
 
-TEST_CASE("plugstack.conf names plugins, also through patterns") {
+TEST_CASE(
+    "plugins are read from plugstack.conf and from its include patterns") {
   const Files files = {
       {"/e/plugstack.conf",
        "# required old.so\noptional /p/first.so key=value\tx \n"
@@ -110,7 +112,7 @@ TEST_CASE("a plugstack.conf that includes itself is refused") {
   CHECK(lines.error().code == Code::kLimit);
 }
 
-TEST_CASE("lists name plugins with and without their type") {
+TEST_CASE("plugins are found in lists with and without their type") {
   CHECK(names_plugin("task/affinity,task/cgroup", "task", "cgroup"));
   CHECK(names_plugin("affinity,cgroup", "task", "cgroup"));
   CHECK(names_plugin("Task/CGroup", "task", "cgroup"));
@@ -119,7 +121,7 @@ TEST_CASE("lists name plugins with and without their type") {
   CHECK_FALSE(names_plugin("", "task", "cgroup"));
 }
 
-TEST_CASE("versions are read as programs and plugins write them") {
+TEST_CASE("versions are parsed in the forms of programs and plugins") {
   const auto version = [](const char* text) {
     const auto found = parse_slurm_version(text);
     return found ? found->to_string() : found.error().message;

@@ -9,7 +9,7 @@ using namespace penstock::job_submit;  // NOLINT: the unit under test
 
 namespace {
 
-// The millicores of what is found, or -1.
+// The millicores of the entry found, or -1.
 int64_t found_model(const TableImage& image, std::string_view model) {
   ModelDemand entry;
   const LookUp it = find_model(image.header, model, reads(image), entry);
@@ -26,7 +26,7 @@ int64_t found_job(const TableImage& image, uint32_t job_id) {
 
 }  // namespace
 
-TEST_CASE("demand_table: a good table has no fault") {
+TEST_CASE("demand_table: a valid table has no fault") {
   CHECK(table_fault(*good_table()) == nullptr);
 }
 
@@ -38,7 +38,8 @@ TEST_CASE("demand_table: models are found by their whole name") {
     CHECK(found_model(*image, other) == 2000);
 }
 
-TEST_CASE("demand_table: without a nameless entry, other models have none") {
+TEST_CASE(
+    "demand_table: without a nameless entry, unknown models are not found") {
   const auto image = good_table();
   image->models[0] = image->models[1];
   image->models[1] = image->models[2];
@@ -59,7 +60,7 @@ TEST_CASE("demand_table: a name that fills its field is found") {
   CHECK(found_model(*image, name) == 1000);
 }
 
-TEST_CASE("demand_table: every one of many is found") {
+TEST_CASE("demand_table: every entry of a table of any size is found") {
   const auto image = good_table();
   const auto count = GENERATE(1u, 2u, 3u, 100u, kMaxModels);
   for (uint32_t i = 0; i < count; ++i) {
@@ -75,7 +76,7 @@ TEST_CASE("demand_table: every one of many is found") {
   }
 }
 
-TEST_CASE("demand_table: jobs are found by their number") {
+TEST_CASE("demand_table: jobs are found by their id") {
   const auto image = good_table();
   CHECK(found_job(*image, 7) == 1500);
   CHECK(found_job(*image, 9) == 2500);
@@ -99,7 +100,7 @@ TEST_CASE("demand_table: a damaged entry is a fault when it is looked up") {
   CHECK(found_job(*image, 7) == 1500);
 }
 
-TEST_CASE("demand_table: what cannot be read is a fault") {
+TEST_CASE("demand_table: an unreadable table is a fault") {
   const auto image = good_table();
   const auto nothing = [](size_t, void*, size_t) { return false; };
   ModelDemand entry;
@@ -155,7 +156,7 @@ TEST_CASE("demand_table: every damaged job is a fault") {
   CHECK(table_fault(*image) != nullptr);
 }
 
-TEST_CASE("demand_table: what is not in use is not looked at") {
+TEST_CASE("demand_table: unused entries are not checked") {
   const auto image = good_table();
   image->models[3].millicores = {1, 2, 0};
   image->jobs[2] = {1, kMaxMillicores + 1, 0};

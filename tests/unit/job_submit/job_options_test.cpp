@@ -28,7 +28,7 @@ std::string refused(const Texts& control, const Texts& batch) {
 
 }  // namespace
 
-TEST_CASE("job_options: flags come in the control environment") {
+TEST_CASE("job_options: flags are read from the control environment") {
   const auto options = read({"_SLURM_SPANK_OPTION_penstock_loader=auto",
                              "_SLURM_SPANK_OPTION_penstock_loader_threads=4",
                              "_SLURM_SPANK_OPTION_penstock_loader_model=res50"},
@@ -38,7 +38,7 @@ TEST_CASE("job_options: flags come in the control environment") {
   CHECK(std::string(options.model) == "res50");
 }
 
-TEST_CASE("job_options: variables come in a batch job's environment") {
+TEST_CASE("job_options: variables are read from a batch job's environment") {
   const Texts variables{"PATH=/bin", "PENSTOCK_LOADER_BATCH=32"};
   CHECK(read({}, variables, true).batch == 32);
   CHECK(read({}, variables, false).batch == 0);
@@ -46,13 +46,13 @@ TEST_CASE("job_options: variables come in a batch job's environment") {
   CHECK(read(variables, {}, true).batch == 0);
 }
 
-TEST_CASE("job_options: a flag counts before its variable") {
+TEST_CASE("job_options: a flag takes precedence over its variable") {
   CHECK(read({"_SLURM_SPANK_OPTION_penstock_loader_batch=8"},
              {"PENSTOCK_LOADER_BATCH=32"}, true)
             .batch == 8);
 }
 
-TEST_CASE("job_options: other entries, and what is none, are passed over") {
+TEST_CASE("job_options: other and malformed entries are ignored") {
   const auto options = read(
       {nullptr, "", "=", "_SLURM_SPANK_OPTION_penstock_", "no equals",
        "_SLURM_SPANK_OPTION_other_loader=x", "PENSTOCK_LOADER_BATCH=0",
@@ -63,7 +63,7 @@ TEST_CASE("job_options: other entries, and what is none, are passed over") {
   CHECK_FALSE(asks_for_management(options));
 }
 
-TEST_CASE("job_options: a bad value is named with what is allowed") {
+TEST_CASE("job_options: an invalid value is refused with the allowed values") {
   CHECK(refused({"_SLURM_SPANK_OPTION_penstock_loader_threads=abc"}, {}) ==
         "--loader-threads=abc: not valid; allowed: 1 to 4096, or auto");
   CHECK(refused({}, {"PENSTOCK_LOADER_WEIGHT=2"}) ==

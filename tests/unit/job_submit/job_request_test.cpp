@@ -20,7 +20,7 @@ JobRequest per_node(const char* list) {
 
 }  // namespace
 
-TEST_CASE("job_request: GPUs of a node, however they were asked for") {
+TEST_CASE("job_request: GPUs of a node are counted for each form of request") {
   CHECK(gpus_per_node_of(per_node("gres:gpu:2")) == 2);
 
   JobRequest of_job;
@@ -44,7 +44,7 @@ TEST_CASE("job_request: GPUs of a node, however they were asked for") {
   CHECK(gpus_per_node_of(of_sockets) == 4);
 }
 
-TEST_CASE("job_request: tasks count where there are no GPUs and a script") {
+TEST_CASE("job_request: tasks of a batch job without GRES count as ranks") {
   JobRequest request;
   request.tasks = 4;
   request.nodes = 2;
@@ -66,7 +66,7 @@ TEST_CASE("job_request: GPUs count in every kind of job") {
   CHECK(ranks_per_node(request, true) == 3);
 }
 
-TEST_CASE("job_request: steps of a job with GRES of its own are left alone") {
+TEST_CASE("job_request: steps of a job with its own GRES are not changed") {
   JobRequest request;
   CHECK_FALSE(steps_need_no_gres(request));
   request.is_batch = true;
@@ -96,7 +96,7 @@ TEST_CASE("job_request: amounts are rounded up, divided and capped") {
   check(kMaxMillicores, kMaxBytesPerS, UINT32_MAX, kLimits, 24, 2048);
 }
 
-TEST_CASE("job_request: a rate that the user names is the node's") {
+TEST_CASE("job_request: a bandwidth given by the user applies to the node") {
   const ModelDemand entry = model_entry("res50", 3000, 100 * kMib);
   penstock_wire_options options{};
   CHECK(amounts_for(&entry, options, 2, kLimits).loader_bw == 200);
@@ -108,7 +108,7 @@ TEST_CASE("job_request: a rate that the user names is the node's") {
   CHECK(amounts_for(&entry, options, 0, kLimits).loader_bw == 0);
 }
 
-TEST_CASE("job_request: a figure that is not known adds nothing") {
+TEST_CASE("job_request: an unknown figure adds nothing") {
   ModelDemand entry = model_entry("res50", 3000, 100 * kMib);
   entry.bytes_per_s = {};
   const Amounts amounts =
@@ -117,7 +117,7 @@ TEST_CASE("job_request: a figure that is not known adds nothing") {
   CHECK(amounts.loader_bw == 0);
 }
 
-TEST_CASE("job_request: a job alone always fits on a node") {
+TEST_CASE("job_request: the amounts of one job always fit on a node") {
   const char* seed_text = std::getenv("PENSTOCK_TEST_SEED");
   const unsigned seed = seed_text != nullptr
                             ? static_cast<unsigned>(std::atoi(seed_text))

@@ -33,14 +33,14 @@ Result<Submission> decode(const Submission& it,
 
 }  // namespace
 
-TEST_CASE("submission: what is sent is read back") {
+TEST_CASE("submission: a sent packet is read back") {
   const auto read = decode(good());
   if (!read) FAIL(read.error().message);
   CHECK(std::string(read->job_name) == "train");
   CHECK(read->options.batch == 32);
 }
 
-TEST_CASE("submission: an update has a job's number") {
+TEST_CASE("submission: only an update has a job id") {
   Submission it = good();
   it.kind = kModified;
   CHECK_FALSE(decode(it));
@@ -83,7 +83,7 @@ TEST_CASE("submission: every field out of range is refused") {
   CHECK(read.error().message.find("allowed: ") != std::string::npos);
 }
 
-TEST_CASE("submission: a bucket holds what its limit says") {
+TEST_CASE("submission: a bucket holds the times up to its limit") {
   for (uint64_t ns : {0ull, 1ull, 999ull, 1000ull, 1001ull, 50000ull, 100000ull,
                       1000000ull, 60000000ull, 9000000000ull}) {
     const size_t bucket = bucket_of(ns);
@@ -96,7 +96,7 @@ TEST_CASE("submission: a bucket holds what its limit says") {
           1.1 * static_cast<double>(bucket_limit_ns(i - 1)));
 }
 
-TEST_CASE("submission: quantiles are of the hooks between two statistics") {
+TEST_CASE("submission: quantiles cover the hooks between two statistics") {
   HookStatistics before{}, after{};
   CHECK(hook_quantile_ns(before, after, 0.99) == 0);
   before.buckets[100] = after.buckets[100] = 1000;

@@ -28,7 +28,7 @@ struct Reading {
     open_fault = reader.open(path.c_str());
   }
   ~Reading() { reader.close(); }
-  // The millicores of what is found; -1: nothing, -2: a fault.
+  // The millicores of the entry found; -1: nothing, -2: a fault.
   int64_t model(const std::string& name) {
     const LookUp it = reader.model(name, entry);
     fault = it.fault == nullptr ? "" : it.fault;
@@ -49,7 +49,7 @@ struct Reading {
 
 }  // namespace
 
-TEST_CASE("table: what is published is read") {
+TEST_CASE("table: published entries are read") {
   TempDir directory;
   TableWriter writer = open_writer(directory.path("t"));
   Reading reading(directory.path("t"));
@@ -64,7 +64,7 @@ TEST_CASE("table: what is published is read") {
   CHECK(reading.job(4) == 2);
 }
 
-TEST_CASE("table: SlurmUser may read what a daemon makes") {
+TEST_CASE("table: the file of a daemon is readable by SlurmUser") {
   TempDir directory;
   const mode_t before = ::umask(077);
   { TableWriter writer = open_writer(directory.path("t")); }
@@ -74,7 +74,7 @@ TEST_CASE("table: SlurmUser may read what a daemon makes") {
   CHECK((found.st_mode & 0777) == 0644);
 }
 
-TEST_CASE("table: a bad table is refused and the old one stays") {
+TEST_CASE("table: an invalid table is refused and the old one stays") {
   TempDir directory;
   TableWriter writer = open_writer(directory.path("t"));
   REQUIRE(writer.publish({model_entry("res50", 3000, 7)}, {}, 1));
@@ -90,7 +90,7 @@ TEST_CASE("table: a bad table is refused and the old one stays") {
   CHECK(reading.model("a") == -1);
 }
 
-TEST_CASE("table: a writer keeps what the last one published") {
+TEST_CASE("table: a new writer keeps the entries of the last one") {
   TempDir directory;
   const std::string path = directory.path("t");
   {
@@ -105,7 +105,7 @@ TEST_CASE("table: a writer keeps what the last one published") {
   CHECK(reading.model("res50") == 3000);
 }
 
-TEST_CASE("table: writers refuse what is not theirs") {
+TEST_CASE("table: writers refuse directories and files that others may write") {
   TempDir directory;
   const std::string path = directory.path("t");
   CHECK(TableWriter::open(directory.path("none/t")).error().code ==
@@ -118,7 +118,7 @@ TEST_CASE("table: writers refuse what is not theirs") {
   CHECK(TableWriter::open(path).error().code == Code::kPermissionDenied);
 }
 
-TEST_CASE("table: readers refuse what they cannot trust") {
+TEST_CASE("table: readers refuse missing, unsafe and truncated files") {
   TempDir directory;
   const std::string path = directory.path("t");
   const auto fault = [&] { return std::string(Reading(path).open_fault); };
@@ -136,7 +136,7 @@ TEST_CASE("table: readers refuse what they cannot trust") {
   }
 }
 
-TEST_CASE("table: a file cut short under the mapping is a fault, no signal") {
+TEST_CASE("table: a file truncated while it is open is a fault, not a signal") {
   TempDir directory;
   const std::string path = directory.path("t");
   TableWriter writer = open_writer(path);
@@ -147,7 +147,7 @@ TEST_CASE("table: a file cut short under the mapping is a fault, no signal") {
   CHECK(reading.fault == "cut short");
 }
 
-TEST_CASE("table: a write that was never finished is a fault, then mended") {
+TEST_CASE("table: an unfinished write is a fault until the next write") {
   TempDir directory;
   const std::string path = directory.path("t");
   {
@@ -167,7 +167,7 @@ TEST_CASE("table: a write that was never finished is a fault, then mended") {
   CHECK(reading.model("res50") == 4000);
 }
 
-TEST_CASE("table: no reader ever sees half a write") {
+TEST_CASE("table: readers never see half a write") {
   TempDir directory;
   const std::string path = directory.path("t");
   TableWriter writer = open_writer(path);
@@ -202,7 +202,7 @@ TEST_CASE("table: no reader ever sees half a write") {
   CHECK(good > 100);
 }
 
-TEST_CASE("table: entries from predictions") {
+TEST_CASE("table: entries are made from predictions") {
   Prediction prediction;
   prediction.demand_cores = {3.2, 2.4, 4};
   prediction.demand_bytes_per_s = {};

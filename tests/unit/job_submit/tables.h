@@ -36,7 +36,7 @@ inline std::unique_ptr<TableImage> good_table() {
   return image;
 }
 
-// How a table is read from memory.
+// Reads a table from memory.
 inline auto reads(const TableImage& image) {
   return [&](size_t offset, void* to, size_t size) {
     std::memcpy(to, reinterpret_cast<const char*>(&image) + offset, size);

@@ -1,5 +1,5 @@
-// Stands in for penstockd and one task of a job: answers every HELLO with the
-// same two pages, good or bad ones, and notes the threads that are announced.
+// Acts as penstockd for one task of a job: answers every HELLO with the same
+// two pages, valid or invalid, and records the registered threads.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ enum class Reply {
   kUnsealedPages,
   kWrongMagic,  // of the hint page
   kWrongVersion,
-  kPipes,  // descriptors that are no files
+  kPipes,  // descriptors that are not files
 };
 
 // A sealed page, as penstockd makes it.
@@ -80,7 +80,7 @@ class FakeDaemon {
   std::thread thread_;
 };
 
-// A fresh folder's socket path; the folder goes with the object.
+// The path of a socket in a new folder; the folder is removed with the object.
 class SocketFolder {
  public:
   SocketFolder();

@@ -36,7 +36,8 @@ double seconds_of(auto action) {
       .count();
 }
 
-// Reports until penstockd's page shows it; connection work goes on in there.
+// Reports until penstockd's page shows it; each report also works on the
+// connection.
 bool reports_arrive(penstock_handle* handle, FakeDaemon& daemon,
                     uint64_t samples) {
   const penstock_progress progress{samples, 2, 3, 4, 5, 6, 7, 1, 8};
@@ -81,12 +82,12 @@ TEST_CASE("a null handle is a no-op") {
   penstock_close(nullptr);
 }
 
-TEST_CASE("a path too long for a socket is as good as no penstockd") {
+TEST_CASE("a path that is too long for a socket gives an unconnected handle") {
   const Handle handle(std::string(200, 'x'));
   CHECK(penstock_connected(handle) == 0);
 }
 
-TEST_CASE("the path comes from PENSTOCK_SOCKET where none is given") {
+TEST_CASE("without a path PENSTOCK_SOCKET gives it") {
   const SocketFolder folder;
   const FakeDaemon daemon(folder.path(), Reply::kGood);
   setenv("PENSTOCK_SOCKET", folder.path().c_str(), 1);
@@ -135,7 +136,7 @@ TEST_CASE("samples, wait and time are those of the last consumed batch") {
   const Handle handle(folder.path());
   const penstock_progress_page* page = daemon.progress();
   penstock_progress progress{.wait_ns = 5, .loader_threads = 1};
-  penstock_report(handle, &progress);  // the first: watching has begun
+  penstock_report(handle, &progress);  // the first report sets the baseline
   const uint64_t begun_ns = page->updated_ns;
   CHECK(begun_ns >= page->started_ns);
   CHECK(page->wait_ns == 5);
@@ -165,7 +166,8 @@ TEST_CASE("samples, wait and time are those of the last consumed batch") {
   CHECK(page->exchange_ns == 60);
 }
 
-TEST_CASE("a run delay is published with the next batch, and carried over") {
+TEST_CASE(
+    "a run delay is published with the next batch, and added for a successor") {
   const SocketFolder folder;
   FakeDaemon daemon(folder.path(), Reply::kGood);
   const penstock_progress_page* page = nullptr;
@@ -188,7 +190,7 @@ TEST_CASE("a run delay is published with the next batch, and carried over") {
   CHECK(page->delay_ns == 10);
 }
 
-TEST_CASE("a successor without a batch leaves its predecessor's time alone") {
+TEST_CASE("a successor without a batch keeps its predecessor's times") {
   const SocketFolder folder;
   FakeDaemon daemon(folder.path(), Reply::kGood);
   {
@@ -220,7 +222,7 @@ TEST_CASE("a hint is refused while it is written, or out of range") {
   CHECK(hint.loader_threads == untouched.loader_threads);
 }
 
-TEST_CASE("nothing unusable is adopted, and no descriptor is left over") {
+TEST_CASE("invalid replies and pages are refused, and no descriptor leaks") {
   const Reply reply =
       GENERATE(Reply::kHangsUp, Reply::kGarbage, Reply::kShort,
                Reply::kErrorStatus, Reply::kNoPages, Reply::kOnePage,
@@ -254,11 +256,11 @@ TEST_CASE("a penstockd that does not answer costs 100 ms once") {
   const double report_s = seconds_of([&] {
     for (int i = 0; i < 1000; ++i) penstock_report(handle, &progress);
   });
-  CHECK(report_s < 2);  // 100 s, did each wait again
+  CHECK(report_s < 2);  // 100 s if each one waited again
   penstock_close(handle);
 }
 
-TEST_CASE("a restarted penstockd gets the counters and the threads again") {
+TEST_CASE("a restarted penstockd gets the counters and the threads once more") {
   const SocketFolder folder;
   std::optional<FakeDaemon> daemon;
   daemon.emplace(folder.path(), Reply::kGood);
@@ -285,7 +287,7 @@ TEST_CASE("a restarted penstockd gets the counters and the threads again") {
   CHECK(has({{102, true}, {103, true}}));
 }
 
-TEST_CASE("a penstockd that comes later is found") {
+TEST_CASE("a penstockd that starts later is found") {
   const SocketFolder folder;
   const Handle handle(folder.path());
   penstock_register_thread(handle, 7);
@@ -294,7 +296,7 @@ TEST_CASE("a penstockd that comes later is found") {
   CHECK(eventually([&] { return daemon.threads().count(7) == 1; }));
 }
 
-TEST_CASE("a task's next process goes on where the last one ended") {
+TEST_CASE("a task's next process continues the counters of the previous one") {
   const SocketFolder folder;
   FakeDaemon daemon(folder.path(), Reply::kGood);
   uint64_t started_ns = 0;
@@ -330,7 +332,7 @@ TEST_CASE("a page with a wrong magic is refused") {
   CHECK(penstock_connected(second) == 0);
 }
 
-TEST_CASE("reports and hints from two threads while penstockd comes and goes") {
+TEST_CASE("reports and hints from two threads work while penstockd restarts") {
   const SocketFolder folder;
   const Handle handle(folder.path());
   std::atomic<bool> done{false};
@@ -353,7 +355,7 @@ TEST_CASE("reports and hints from two threads while penstockd comes and goes") {
   CHECK(right > 0);
 }
 
-TEST_CASE("writing to a penstockd that went raises no SIGPIPE") {
+TEST_CASE("writing to an ended penstockd raises no SIGPIPE") {
   std::signal(SIGPIPE, SIG_DFL);
   const SocketFolder folder;
   std::optional<FakeDaemon> daemon;
@@ -392,7 +394,7 @@ TEST_CASE("a forked child cannot use its parent's handle") {
   CHECK(reports_arrive(handle, daemon, 41));
 }
 
-TEST_CASE("registrations beyond the bound are refused") {
+TEST_CASE("registrations beyond PENSTOCK_MAX_THREADS are refused") {
   const SocketFolder folder;
   const Handle handle(folder.path());
   for (int tid = 1; tid <= PENSTOCK_MAX_THREADS; ++tid) {
@@ -404,7 +406,7 @@ TEST_CASE("registrations beyond the bound are refused") {
   CHECK(penstock_register_thread(handle, 100000) == 0);
 }
 
-TEST_CASE("a report costs nanoseconds of CPU time") {
+TEST_CASE("a report costs less than 2 us of CPU time") {
   const SocketFolder folder;
   const FakeDaemon daemon(folder.path(), Reply::kGood);
   const Handle handle(folder.path());

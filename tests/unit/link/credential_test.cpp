@@ -1,4 +1,4 @@
-// Credentials against real munged of the test's own.
+// Credentials with real munged processes that the test starts.
 #include "link/credential.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ double seconds_since(Clock::time_point start) {
     return;                               \
   }
 
-TEST_CASE("what one seals another opens, and learns who it was") {
+TEST_CASE("a sealed payload is opened with the sender's uid and gid") {
   NEEDS_MUNGED();
   PrivateMunge munge;
   MungeCredentials sender(munge.socket()), receiver(munge.socket());
@@ -53,7 +53,7 @@ TEST_CASE("what one seals another opens, and learns who it was") {
   }
 }
 
-TEST_CASE("a credential opens once, for its user only, under its key only") {
+TEST_CASE("a credential opens only once, for its user and under its key") {
   NEEDS_MUNGED();
   PrivateMunge munge;
   MungeCredentials ours(munge.socket());
@@ -102,7 +102,7 @@ bool says_ten_minutes(const std::string& message, const char* format) {
 
 }  // namespace
 
-TEST_CASE("a clock that is ten minutes wrong is named with its seconds") {
+TEST_CASE("a clock that is ten minutes wrong is an error with the seconds") {
   NEEDS_MUNGED();
   PrivateMunge here, ahead("one", 600), behind("one", -600);
   MungeCredentials ours(here.socket());
@@ -125,7 +125,7 @@ TEST_CASE("a clock that is ten minutes wrong is named with its seconds") {
   CHECK_THAT(opened.error().message, ContainsSubstring("allowed are 60 s"));
 }
 
-TEST_CASE("a munged that is not there is named with the remedy") {
+TEST_CASE("a missing munged is an error with the remedy") {
   NEEDS_MUNGED();
   PrivateMunge munge;
   MungeCredentials ours(munge.socket());
@@ -157,7 +157,7 @@ std::vector<int> fill_queue(const std::string& path) {
   }
 }
 
-TEST_CASE("a munged that hangs is waited for once and not for long") {
+TEST_CASE("a munged that hangs delays only one call, for 200 ms") {
   NEEDS_MUNGED();
   PrivateMunge munge;
   MungeCredentials ours(munge.socket(), 200);
@@ -192,7 +192,7 @@ TEST_CASE("a munged that hangs is waited for once and not for long") {
   }
 }
 
-TEST_CASE("a munged whose queue is full delays nobody either") {
+TEST_CASE("a munged with a full queue delays calls no longer") {
   NEEDS_MUNGED();
   PrivateMunge munge;
   MungeCredentials ours(munge.socket(), 200);
@@ -209,7 +209,7 @@ TEST_CASE("a munged whose queue is full delays nobody either") {
   for (int fd : held) ::close(fd);
 }
 
-TEST_CASE("an object may go while munged hangs, and takes its thread along") {
+TEST_CASE("an object destroyed while munged hangs ends its thread") {
   NEEDS_MUNGED();
   const auto threads = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
@@ -235,7 +235,7 @@ TEST_CASE("an object may go while munged hangs, and takes its thread along") {
   }
 }
 
-TEST_CASE("what is no credential is refused") {
+TEST_CASE("invalid credentials are refused") {
   NEEDS_MUNGED();
   PrivateMunge munge;
   MungeCredentials ours(munge.socket());
@@ -257,7 +257,7 @@ TEST_CASE("what is no credential is refused") {
   CHECK(ours.decode(*sealed));
 }
 
-TEST_CASE("sizes and times out of range are refused before munge is asked") {
+TEST_CASE("sizes and times out of range are refused without munge") {
   MungeCredentials nobody("/nonexistent/munge.sock");
   Result<std::string> sealed =
       nobody.encode(std::string(kMaxPayloadBytes + 1, 'x'), kAnyUid, 60);
@@ -275,7 +275,7 @@ TEST_CASE("sizes and times out of range are refused before munge is asked") {
   CHECK(opened.error().code == Code::kLimit);
 }
 
-TEST_CASE("every refusal of munge's is a sentence with a code") {
+TEST_CASE("every error of munge has a one-line text and a code") {
   struct Row {
     int munge_code;
     Code code;

@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// Seals by writing the user's number before the payload.
+// Seals by writing the uid before the payload.
 class FakeCredentials final : public Credentials {
  public:
   explicit FakeCredentials(uid_t uid) : uid_(uid) {}
@@ -64,7 +64,7 @@ std::unique_ptr<Link> agent(const std::string& node,
   return start(std::move(settings), uid);
 }
 
-// All that comes until done() says so; fails after 10 s.
+// Receives until done() returns true; fails after 10 s.
 std::vector<Arrived> collect(Link& link,
                              const std::function<bool(const Arrived&)>& done) {
   std::vector<Arrived> all;
@@ -108,7 +108,7 @@ bool is_heartbeat_of(const Arrived& one, double cores) {
 
 }  // namespace
 
-TEST_CASE("agents' messages arrive in order, answers find their agent") {
+TEST_CASE("messages of agents arrive in order, and answers reach their agent") {
   auto ctld = controller();
   auto one = agent("n1", {endpoint_of(*ctld)});
   auto two = agent("n2", {endpoint_of(*ctld)});
@@ -134,11 +134,11 @@ TEST_CASE("agents' messages arrive in order, answers find their agent") {
   }
 }
 
-TEST_CASE("every controller is told") {
+TEST_CASE("every controller receives an agent's messages") {
   auto first = controller();
   auto second = controller();
   auto node = agent("n1", {endpoint_of(*first), endpoint_of(*second)});
-  // Both may come at once.
+  // Both may arrive at once.
   int connections = 0;
   collect(*node, [&](const Arrived& one) {
     return one.is_connection && ++connections == 2;
@@ -149,7 +149,7 @@ TEST_CASE("every controller is told") {
   }
 }
 
-TEST_CASE("a controller that comes back is connected to again") {
+TEST_CASE("an agent reconnects to a restarted controller") {
   auto ctld = controller();
   const std::string endpoint = endpoint_of(*ctld);
   auto node = agent("n1", {endpoint});
@@ -164,7 +164,7 @@ TEST_CASE("a controller that comes back is connected to again") {
   collect(*ctld, [](const Arrived& it) { return is_heartbeat_of(it, 1); });
 }
 
-TEST_CASE("what is lost without a connection shows as missing later") {
+TEST_CASE("a lost connection is reported, and messages can still be sent") {
   auto ctld = controller();
   const std::string endpoint = endpoint_of(*ctld);
   auto node = agent("n1", {endpoint});
@@ -172,12 +172,12 @@ TEST_CASE("what is lost without a connection shows as missing later") {
   REQUIRE(node->send_all(heartbeat(1)));
   collect(*ctld, [](const Arrived& it) { return is_heartbeat_of(it, 1); });
   ctld.reset();
-  // Until the agent's side has noticed.
+  // Until the agent notices the lost connection.
   while (complaint_of(*node).empty()) node->send_all(heartbeat(2));
   CHECK(node->send_all(heartbeat(3)));
 }
 
-TEST_CASE("a user's messages are not believed") {
+TEST_CASE("an agent's messages from a user are refused") {
   auto ctld = controller();
   auto user = agent("n1", {endpoint_of(*ctld)}, 1000);
   wait_for_connection(*user);
@@ -186,7 +186,7 @@ TEST_CASE("a user's messages are not believed") {
   CHECK(ctld->take().empty());
 }
 
-// A peer that sends whatever it likes.
+// A peer that sends any text.
 struct Stranger {
   explicit Stranger(const Link& link)
       : context(*ZmqContext::create()),
@@ -205,7 +205,7 @@ std::string sealed(const Envelope& envelope) {
   return *FakeCredentials(0).encode(*pack(envelope), 0, 60);
 }
 
-TEST_CASE("forged, truncated, replayed and stale messages are left out") {
+TEST_CASE("forged, truncated, replayed and stale messages are dropped") {
   auto ctld = controller();
   Stranger stranger(*ctld);
   Sender sender("n1", 7);
@@ -243,7 +243,7 @@ TEST_CASE("forged, truncated, replayed and stale messages are left out") {
             .ok());
     CHECK_THAT(complaint_of(*ctld), ContainsSubstring("future"));
   }
-  SECTION("a version that nobody speaks") {
+  SECTION("an unknown version") {
     Envelope next = sender.next("heartbeat", body, unix_s());
     std::string text = *pack(next);
     text.replace(text.find("\"version\":1"), 11, "\"version\":9");
@@ -251,7 +251,7 @@ TEST_CASE("forged, truncated, replayed and stale messages are left out") {
     CHECK_THAT(complaint_of(*ctld), ContainsSubstring("protocol version 9"));
   }
   CHECK(ctld->take().empty());
-  // The link goes on.
+  // The link still works.
   REQUIRE(
       stranger.socket.send("", sealed(sender.next("heartbeat", body, unix_s())))
           .ok());
@@ -260,13 +260,13 @@ TEST_CASE("forged, truncated, replayed and stale messages are left out") {
   CHECK(next.back().envelope.sequence >= 2);
 }
 
-TEST_CASE("nothing is sent to a node that has not spoken") {
+TEST_CASE("nothing is sent to a node that has sent no message") {
   auto ctld = controller();
   REQUIRE(ctld->send("n9", body_of(ControllerMessage(Resync{}))));
   CHECK_THAT(complaint_of(*ctld), ContainsSubstring("to n9"));
 }
 
-TEST_CASE("a port that is taken is an error with its name") {
+TEST_CASE("a port in use is an error with its endpoint") {
   auto ctld = controller();
   Link::Settings settings;
   settings.node = "second";
@@ -288,7 +288,7 @@ std::string question_of(uid_t uid, const std::string& node) {
       *pack(sender.next(kQueryType, {{"what", "jobs"}}, unix_s())), 0, 60);
 }
 
-// What comes back; "" after 10 s.
+// The reply; "" after 10 s.
 std::string reply_on(ZmqSocket& socket) {
   zmq_pollitem_t item{socket.get(), 0, ZMQ_POLLIN, 0};
   if (zmq_poll(&item, 1, 10000) <= 0) return "";
@@ -304,7 +304,7 @@ void send_when_connected(ZmqSocket& socket, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("any user may ask, and alone can open the answer") {
+TEST_CASE("any user may send a query and gets an answer") {
   const auto ctl = controller();
   Result<ZmqContext> context = ZmqContext::create();
   Result<ZmqSocket> user = ZmqSocket::connect(*context, endpoint_of(*ctl));
@@ -324,7 +324,7 @@ TEST_CASE("any user may ask, and alone can open the answer") {
   CHECK(answer->body.at("document") == 1);
 }
 
-TEST_CASE("a question from a node does not take its agent's place") {
+TEST_CASE("a query from a node does not replace the node's agent") {
   const auto ctl = controller();
   const auto n1 = agent("n1", {endpoint_of(*ctl)});
   wait_for_connection(*n1);
@@ -341,7 +341,7 @@ TEST_CASE("a question from a node does not take its agent's place") {
   CHECK(heard.back().envelope.body.at("term") == 16);
 }
 
-TEST_CASE("other messages of users are still not believed") {
+TEST_CASE("other messages of users are refused as not root's") {
   const auto ctl = controller();
   const auto fake = agent("n1", {endpoint_of(*ctl)}, 1000);
   wait_for_connection(*fake);

@@ -1,4 +1,4 @@
-// A munged beside the machine's, in a directory of its own.
+// A munged beside the machine's, in a temporary directory.
 #pragma once
 
 #include <sys/types.h>

@@ -24,7 +24,7 @@ struct Folder {
 
 }  // namespace
 
-TEST_CASE("a term survives") {
+TEST_CASE("the last saved term is loaded") {
   const Folder folder;
   CHECK(*load_term(folder.fd.get()) == 0);
   REQUIRE(save_term(folder.fd.get(), 33).ok());
@@ -32,7 +32,7 @@ TEST_CASE("a term survives") {
   CHECK(*load_term(folder.fd.get()) == 49);
 }
 
-TEST_CASE("a file that holds no term is refused with the remedy") {
+TEST_CASE("a file without a valid term is refused with the remedy") {
   const Folder folder;
   for (const char* text :
        {"", "x", "-1", "0", "99999999999999999999", "7\n8"}) {
@@ -45,7 +45,7 @@ TEST_CASE("a file that holds no term is refused with the remedy") {
   }
 }
 
-TEST_CASE("where a term cannot be written the old one stands") {
+TEST_CASE("a failed write of a term keeps the old one") {
   const Folder folder;
   REQUIRE(save_term(folder.fd.get(), 33).ok());
   std::filesystem::create_directory(folder.path + "/term.new");
