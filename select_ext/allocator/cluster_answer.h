@@ -23,9 +23,16 @@ Payment payment_without(const ClusterState& state, const JobState& job,
 // `others`, and the link's resource at `price`.
 inline Payment pay_also(const ClusterState& state, Payment others,
                         const Link& link, double price) {
-  double& paid = state.is_cores(link.resource) ? others.cores : others.bytes;
-  paid = state.objective->is_sum() ? paid + link.scale * price
-                                   : std::max(paid, price);
+  const auto pay = [&](double paid) {
+    return state.objective->is_sum() ? paid + link.scale * price
+                                     : std::max(paid, price);
+  };
+  // No reference to one of the two: it would keep the sums in memory.
+  if (state.is_cores(link.resource)) {
+    others.cores = pay(others.cores);
+  } else {
+    others.bytes = pay(others.bytes);
+  }
   return others;
 }
 
