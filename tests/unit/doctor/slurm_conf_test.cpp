@@ -66,15 +66,24 @@ TEST_CASE(
   CHECK(endless.error().code == Code::kLimit);
 }
 
-TEST_CASE("hostile text is read without a crash") {
-  for (const char* text : {"=", "= =", "\\", "\"", "a=\"", "a =", "include",
-                           "\\\n\\\n", "###", "=\n=x\n"}) {
+TEST_CASE("a setting after a malformed line is read") {
+  for (const char* text :
+       {"=", "= =", "\"", "a=\"", "a =", "###", "=\n=x\n", "\\\n\\\n"}) {
     INFO(text);
-    const Files files = {{"/e/slurm.conf", text}};
-    (void)read_slurm_conf("/e/slurm.conf", reader(files));
-    const Files again = {{"/e/slurm.conf", std::string(text) + "\nK=v\n"}};
-    (void)read_slurm_conf("/e/slurm.conf", reader(again));
+    const SlurmConf conf =
+        conf_of({{"/e/slurm.conf", std::string(text) + "\nK=v\n"}});
+    CHECK(conf.value_or("K", "") == "v");
   }
+}
+
+TEST_CASE("a final backslash joins the next line, or ends the file") {
+  CHECK(conf_of({{"/e/slurm.conf", "\\"}}).find("K") == nullptr);
+  CHECK(conf_of({{"/e/slurm.conf", "\\\nK=v\n"}}).value_or("K", "") == "v");
+}
+
+TEST_CASE("an include without a file is refused") {
+  CHECK_FALSE(
+      read_slurm_conf("/e/slurm.conf", reader({{"/e/slurm.conf", "include"}})));
 }
 
 TEST_CASE(

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <sstream>
 
 #include "common/clock.h"
 #include "tests/unit/catch.h"
@@ -19,15 +20,19 @@ class FakeCredentials final : public Credentials {
  public:
   explicit FakeCredentials(uid_t uid) : uid_(uid) {}
 
-  Result<std::string> encode(std::string_view payload, uid_t, int) override {
-    return std::to_string(uid_) + " " + std::string(payload);
+  Result<std::string> encode(std::string_view payload, uid_t recipient,
+                             int) override {
+    return std::to_string(uid_) + " " + std::to_string(recipient) + " " +
+           std::string(payload);
   }
   Result<Opened> decode(const std::string& credential) override {
-    const size_t space = credential.find(' ');
-    if (space == std::string::npos) return invalid("not a credential");
+    std::istringstream words(credential);
     Opened opened;
-    opened.uid = uid_t(std::stoul(credential.substr(0, space)));
-    opened.payload = credential.substr(space + 1);
+    uid_t recipient = 0;
+    if (!(words >> opened.uid >> recipient)) return invalid("not a credential");
+    if (recipient != uid_) return invalid("sealed for another user");
+    words.get();
+    opened.payload.assign(std::istreambuf_iterator<char>(words), {});
     return opened;
   }
 
@@ -247,7 +252,7 @@ TEST_CASE("forged, truncated, replayed and stale messages are dropped") {
     Envelope next = sender.next("heartbeat", body, unix_s());
     std::string text = *pack(next);
     text.replace(text.find("\"version\":1"), 11, "\"version\":9");
-    REQUIRE(stranger.socket.send("", "0 " + text).ok());
+    REQUIRE(stranger.socket.send("", "0 0 " + text).ok());
     CHECK_THAT(complaint_of(*ctld), ContainsSubstring("protocol version 9"));
   }
   CHECK(ctld->take().empty());
@@ -258,6 +263,7 @@ TEST_CASE("forged, truncated, replayed and stale messages are dropped") {
   const auto next = collect(
       *ctld, [](const Arrived& it) { return it.envelope.type == "heartbeat"; });
   CHECK(next.back().envelope.sequence >= 2);
+  CHECK(next.back().missed == next.back().envelope.sequence - 2);
 }
 
 TEST_CASE("nothing is sent to a node that has sent no message") {
@@ -316,7 +322,9 @@ TEST_CASE("any user may send a query and gets an answer") {
   CHECK(question.uid == 1000);
   CHECK(question.envelope.type == kQueryType);
   REQUIRE(ctl->answer(question, {kAnswerType, {{"document", 1}}}));
-  Result<Opened> opened = FakeCredentials(1000).decode(reply_on(*user));
+  const std::string reply = reply_on(*user);
+  CHECK_FALSE(FakeCredentials(1001).decode(reply));
+  Result<Opened> opened = FakeCredentials(1000).decode(reply);
   REQUIRE(opened.ok());
   Result<Envelope> answer = unpack(opened->payload);
   REQUIRE(answer.ok());

@@ -171,10 +171,14 @@ TEST_CASE("a trainer without workers between two epochs stays a trainer") {
   CHECK(classify(task).units.empty());
 }
 
-TEST_CASE("PyTorch's thread names and spawned workers are recognized") {
+TEST_CASE(
+    "threads named by PyTorch or DALI and spawned workers are recognized") {
   auto found = classify(task_of({
       process(10, 1, "python3", "python3 t.py",
-              {{10, "python3"}, {11, "pt_data_pin"}, {12, "pt_nccl_gil_chk"}}),
+              {{10, "python3"},
+               {11, "pt_data_pin"},
+               {12, "pt_nccl_gil_chk"},
+               {13, "[DALI][NT0]"}}),
       process(20, 10, "pt_data_worker", "python3 t.py"),
       process(21, 10, "pt_multiprocess", "python3 t.py"),
       process(22, 10, "python3",
@@ -182,7 +186,7 @@ TEST_CASE("PyTorch's thread names and spawned workers are recognized") {
       process(23, 10, "pt_elastic", "python3 t.py"),
   }));
   CHECK(found.source == LoaderEvidence::kNames);
-  CHECK(ids(found) == std::vector{11, 20, 21, 22});
+  CHECK(ids(found) == std::vector{11, 13, 20, 21, 22});
 }
 
 TEST_CASE("--loader-match matches thread names and command lines") {
