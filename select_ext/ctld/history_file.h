@@ -14,8 +14,6 @@
 
 namespace penstock {
 
-inline constexpr int kHistoryVersion = 3;  // of the tables
-
 // Selects records, newest first.
 struct HistoryQuery {
   std::optional<uint32_t> uid;        // nullopt: all users
@@ -33,8 +31,8 @@ struct HistoryRow {
 
 class HistoryFile {
  public:
-  // Creates the file and its tables if missing, and migrates older tables to
-  // kHistoryVersion. A migration is atomic.
+  // Creates the file and its tables if missing, and migrates older tables. A
+  // migration is atomic.
   // Errors: Database::open()'s, and kPermissionDenied for another program's
   //         database or a newer Penstock's, with a remedy
   [[nodiscard]] static Result<HistoryFile> open(const std::string& path,
@@ -66,7 +64,7 @@ class HistoryFile {
   std::map<std::string, Statement> statements_;  // prepared, by SQL text
 };
 
-// Migrates the tables to kHistoryVersion; HistoryFile::open() calls it.
+// Migrates the tables to the newest version; HistoryFile::open() calls it.
 [[nodiscard]] Status migrate_history(Database& database,
                                      const std::string& path);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kApplicationId = 0x504e5354;  // "PNST"
 
 // kSteps[v] migrates version v to v + 1.
-constexpr std::array<const char*, kHistoryVersion> kSteps = {
+constexpr auto kSteps = std::to_array<const char*>({
     R"sql(
 CREATE TABLE jobs (
   id INTEGER PRIMARY KEY,
@@ -80,7 +80,8 @@ ALTER TABLE jobs ADD COLUMN home_core_s REAL;
 ALTER TABLE jobs ADD COLUMN away_core_s REAL;
 ALTER TABLE jobs ADD COLUMN lent_core_s REAL;
 ALTER TABLE jobs ADD COLUMN floor_samples_per_s REAL;
-)sql"};
+)sql"});
+constexpr int kHistoryVersion = kSteps.size();
 static_assert(kApplicationId == 1347310420);
 
 Error foreign(const std::string& path, const std::string& why) {
