@@ -24,7 +24,7 @@ TEST_CASE("the centred square is seven eighths of the smaller side") {
   check({65500, 1}, 32749.5625, 0.0625, 0.875);
 }
 
-TEST_CASE("crops lie inside the picture and keep their bounds") {
+TEST_CASE("crops lie inside the picture, with bounded area") {
   const uint64_t seed = GENERATE(range(0, 2000));
   CAPTURE(seed);
   Random random(seed);
@@ -45,7 +45,7 @@ TEST_CASE("crops lie inside the picture and keep their bounds") {
   }
 }
 
-TEST_CASE("half of the crops are flipped, and sizes vary") {
+TEST_CASE("half of the crops are flipped, and their areas vary") {
   int flips = 0;
   double smallest = 1;
   double largest = 0;

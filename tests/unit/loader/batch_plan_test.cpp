@@ -7,7 +7,7 @@
 
 using penstock::BatchPlan;
 
-TEST_CASE("batches that span epochs are alike but for the last") {
+TEST_CASE("batches that span epochs have the same size, except the last") {
   const BatchPlan plan({.batch_samples = 4, .total_samples = 10});
   CHECK(plan.first_sample(2) == 8);
   CHECK(plan.samples(1) == 4);
@@ -17,7 +17,7 @@ TEST_CASE("batches that span epochs are alike but for the last") {
   CHECK(BatchPlan({.batch_samples = 3}).samples(1000000) == 3);
 }
 
-TEST_CASE("every batch has its samples, and epochs end where they do") {
+TEST_CASE("batches cover all samples and never span an epoch's end") {
   const char* given = std::getenv("PENSTOCK_TEST_SEED");
   const uint64_t seed =
       given ? std::strtoull(given, nullptr, 10) : std::random_device()();
@@ -38,7 +38,7 @@ TEST_CASE("every batch has its samples, and epochs end where they do") {
       expected += plan.samples(batch);
       const bool ends = expected >= first && (expected - first) % epoch == 0;
       REQUIRE(plan.ends_epoch(batch) == ends);
-      // None has samples of two epochs.
+      // No batch has samples of two epochs.
       if (begin < first) REQUIRE(expected <= first);
       if (begin >= first) {
         REQUIRE((begin - first) / epoch == (expected - 1 - first) / epoch);

@@ -26,7 +26,8 @@ std::vector<float> values(const Batch& batch) {
 
 }  // namespace
 
-TEST_CASE("batches come in order, however their samples were finished") {
+TEST_CASE(
+    "batches come in order, whatever the order of their samples' completion") {
   BatchRing ring({.batches = 2, .plan = {.batch_samples = 2}});
   std::vector<BatchRing::Place> places;
   for (int i = 0; i < 4; ++i) places.push_back(fill_next(ring));
@@ -43,10 +44,10 @@ TEST_CASE("batches come in order, however their samples were finished") {
   CHECK(values(*second) == std::vector<float>{2, 3});
 }
 
-TEST_CASE("one thread that stands still holds up one sample only") {
+TEST_CASE("a stopped thread delays one sample only") {
   BatchRing ring({.batches = 4, .plan = {.batch_samples = 8}});
   const BatchRing::Place frozen = fill_next(ring);
-  // The others fill everything else that the ring has room for.
+  // The other threads fill the rest of the ring.
   for (int i = 1; i < 32; ++i) ring.complete(fill_next(ring), {true});
   BatchRing::Place place;
   CHECK(ring.claim(place, 0) == Claim::kFull);
@@ -60,7 +61,7 @@ TEST_CASE("one thread that stands still holds up one sample only") {
   }
 }
 
-TEST_CASE("a full ring has room again after a release") {
+TEST_CASE("a release makes room in a full ring") {
   BatchRing ring({.batches = 1, .plan = {.batch_samples = 1}});
   for (int round = 0; round < 5; ++round) {
     ring.complete(fill_next(ring), {true});
@@ -94,7 +95,7 @@ TEST_CASE("broken samples leave no gap in their batch") {
   CHECK(values(*batch) == std::vector<float>{5});
 }
 
-TEST_CASE("the last batch of a stream may be a short one") {
+TEST_CASE("the last batch of a stream may be short") {
   BatchRing ring(
       {.batches = 4, .plan = {.batch_samples = 4, .total_samples = 6}});
   for (int i = 0; i < 6; ++i) ring.complete(fill_next(ring), {true});
@@ -112,7 +113,7 @@ TEST_CASE("the last batch of a stream may be a short one") {
   CHECK_FALSE(ring.next(kSecond));
 }
 
-TEST_CASE("epochs end their batches") {
+TEST_CASE("a batch ends with its epoch") {
   BatchRing ring({.batches = 3,
                   .plan = {.batch_samples = 4,
                            .total_samples = 15,
@@ -133,7 +134,7 @@ TEST_CASE("epochs end their batches") {
   CHECK(ring.finished());
 }
 
-TEST_CASE("without order, what is complete does not wait") {
+TEST_CASE("without order, a complete batch does not wait for earlier ones") {
   BatchRing ring(
       {.batches = 4, .plan = {.batch_samples = 1}, .is_ordered = false});
   std::vector<BatchRing::Place> places;
@@ -145,7 +146,7 @@ TEST_CASE("without order, what is complete does not wait") {
   CHECK(ring.unhanded() == 0);
   CHECK_FALSE(ring.next(0));
   ring.release(*last);
-  // Its room comes after that of those before it.
+  // Its room is free only after that of earlier batches.
   BatchRing::Place place;
   CHECK(ring.claim(place, 0) == Claim::kFull);
   ring.complete(places[1], {true});
@@ -163,7 +164,7 @@ TEST_CASE("without order, what is complete does not wait") {
   CHECK(ring.unhanded() == 3);
 }
 
-TEST_CASE("without order, a trainer that has one batch gets another") {
+TEST_CASE("without order, a trainer that holds a batch gets the next one") {
   BatchRing ring(
       {.batches = 3, .plan = {.batch_samples = 1}, .is_ordered = false});
   std::vector<BatchRing::Place> places;
@@ -183,7 +184,8 @@ TEST_CASE("without order, a trainer that has one batch gets another") {
   CHECK(third->number == 2);
 }
 
-TEST_CASE("without order, an epoch's last batch is the last that comes") {
+TEST_CASE(
+    "without order, an epoch's last batch comes after its other batches") {
   BatchRing ring({.batches = 7,
                   .plan = {.batch_samples = 1,
                            .epoch_samples = 3,
@@ -214,7 +216,7 @@ TEST_CASE("without order, an epoch's last batch is the last that comes") {
 }
 
 TEST_CASE(
-    "the trainer may hold several batches, and release them in any order") {
+    "the trainer may hold several batches and release them in any order") {
   BatchRing ring({.batches = 3, .plan = {.batch_samples = 1}});
   std::vector<Batch> held;
   for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-/* penstock/loader.h as a program in C99 uses it, and each error of it. */
+/* penstock/loader.h in a C99 program, with each of its errors. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -43,8 +43,8 @@ static void write_bytes(const char* path, const unsigned char* bytes,
         fclose(file) == 0);
 }
 
-/* Records of a label, 100 + i, and the tensor (i, 7); and a folder with a
- * picture that is none. */
+/* Records of a label, 100 + i, and the tensor (i, 7); and a folder with an
+ * invalid picture. */
 static void write_data(void) {
   unsigned char bytes[kRecords * kRecordBytes];
   CHECK(mkdtemp(folder) != NULL);
@@ -147,7 +147,7 @@ static void test_without_order_and_page_cache(void) {
   penstock_loader_close(loader);
 }
 
-/* The test's library plays CUDA's part. */
+/* With the fake CUDA library. */
 static void test_pinned_batches(void) {
   struct penstock_loader_options options = options_for(records_path);
   options.pinned = 1;
@@ -238,7 +238,7 @@ static void test_options_out_of_range(void) {
   CHECK(penstock_loader_open(&options, &loader) == ENOENT && says("/nowhere"));
 }
 
-/* The options of a library that knows more. */
+/* Options of a later library, with further fields. */
 static void test_options_of_other_sizes(void) {
   struct {
     struct penstock_loader_options known;
@@ -251,7 +251,7 @@ static void test_options_of_other_sizes(void) {
   newer.more = 1;
   CHECK(penstock_loader_open(&newer.known, &loader) == EINVAL);
   CHECK(says("newer"));
-  /* Read up to its size only. */
+  /* The library reads only up to its size. */
   struct penstock_loader_options older = options_for(records_path);
   older.size = offsetof(struct penstock_loader_options, seed);
   older.ranks = 0;
@@ -290,7 +290,7 @@ static void test_broken_samples(void) {
   penstock_loader_close(loader);
 }
 
-/* Each sample is read from storage once, and all later ones from the cache. */
+/* Each sample is read from storage once, later from the cache. */
 static void test_a_cache(void) {
   struct penstock_loader_options options = options_for(records_path);
   options.cache_bytes = 1 << 20;
@@ -341,7 +341,7 @@ static void test_without_a_cache_that_cannot_be_had(void) {
   CHECK(penstock_loader_check_cache(loader) == EACCES);
   CHECK(says("without a cache: ") && says("mode 0700"));
   penstock_loader_close(loader);
-  /* Whether a memory cgroup has a limit is the machine's matter. */
+  /* The machine may or may not limit the memory cgroup. */
   options.cache_bytes = UINT64_MAX;
   loader = opened(&options);
   const int error = penstock_loader_check_cache(loader);
@@ -350,7 +350,7 @@ static void test_without_a_cache_that_cannot_be_had(void) {
   penstock_loader_close(loader);
 }
 
-/* No file may become larger than the cache is without a sample. */
+/* Limits files to the size of the empty cache. */
 static void test_a_cache_that_gets_no_memory(void) {
   struct penstock_loader_options options = options_for(records_path);
   options.cache_name = "c_api";

@@ -1,4 +1,4 @@
-// Loaders of penstock/loader.h, of data that are looked at.
+// Loaders of penstock/loader.h, with checks of their samples.
 #pragma once
 
 #include <unistd.h>
@@ -39,13 +39,13 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // A folder of a picture that is none.
+  // A folder with an invalid picture.
   std::string broken_pictures() const {
     std::filesystem::create_directory(file("pictures"));
     std::ofstream(file("pictures/broken.jpg")) << "no picture";
     return file("pictures");
   }
-  // Caches and shares that are opened from now on are below it.
+  // Caches and shares opened later are below this folder.
   void hold_caches(const std::string& node = "caches") const {
     std::filesystem::create_directory(file(node));
     ::setenv("PENSTOCK_CACHE_DIR", file(node).c_str(), 1);
@@ -70,7 +70,7 @@ struct Options : penstock_loader_options {
   Options(const Options&) = delete;
   Options& operator=(const Options&) = delete;
 
-  // Instead of the records.
+  // Loads pictures instead of the records.
   void take_pictures(const std::string& folder) {
     path = folder;
     path_text = path.c_str();
@@ -104,7 +104,7 @@ inline void check_refused(const Options& options, int error,
   CHECK_THAT(penstock_loader_error(), Catch::Matchers::ContainsSubstring(why));
 }
 
-// The next batch's samples, which are looked at.
+// Checks and returns the next batch's samples.
 inline std::vector<uint64_t> take(const Loader& loader) {
   penstock_loader_batch batch{};
   const int error = penstock_loader_next(loader.get(), 20 * kSecond, &batch);

@@ -1,4 +1,4 @@
-// Caches of several nodes by penstock/loader.h.
+// Caches of several nodes with penstock/loader.h.
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ void leave_slurm() {
 
 }  // namespace
 
-TEST_CASE("older programs have smaller structs") {
+TEST_CASE("the smaller structs of older programs are accepted") {
   const Folder folder;
   folder.hold_caches();
   Options options(folder);
@@ -72,7 +72,7 @@ TEST_CASE("older programs have smaller structs") {
   CHECK(penstock_loader_get_cached(loader.get(), &cached) == EINVAL);
 }
 
-TEST_CASE("nodes that are not allowed") {
+TEST_CASE("invalid lists of nodes are refused") {
   leave_slurm();
   ::setenv("SLURMD_NODENAME", "n1", 1);
   const Folder folder;
@@ -89,7 +89,7 @@ TEST_CASE("nodes that are not allowed") {
   check_refused(options, EINVAL, "\"n1\", is none of the cache's 2 nodes");
 }
 
-TEST_CASE("outside of a job the node's cache is alone") {
+TEST_CASE("outside a job the node's cache has no peers") {
   leave_slurm();
   const Folder folder;
   folder.hold_caches();
@@ -103,7 +103,7 @@ TEST_CASE("outside of a job the node's cache is alone") {
   CHECK(take_epoch(loader) == all_samples());
 }
 
-TEST_CASE("without munge the node's cache is alone") {
+TEST_CASE("without munge the node's cache has no peers") {
   if (is_missing()) return;
   leave_slurm();
   enter_own_run_folder("/nowhere");
@@ -120,7 +120,7 @@ TEST_CASE("without munge the node's cache is alone") {
   CHECK(take_epoch(loader) == all_samples());
 }
 
-TEST_CASE("nodes have what one of them has read") {
+TEST_CASE("a sample that one node has read is available to all nodes") {
   if (is_missing()) return;
   leave_slurm();
   const PrivateMunge munge;
@@ -144,7 +144,7 @@ TEST_CASE("nodes have what one of them has read") {
   };
   const std::vector<Loader> before = open_both();
   for (const Loader& node : before) CHECK(take_epoch(node) == all_samples());
-  // What was read is given to its node a little later.
+  // A sample reaches its owner shortly after it was read.
   uint64_t read = UINT64_MAX;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(50);
   while (read != 0 && std::chrono::steady_clock::now() < end) {

@@ -20,7 +20,7 @@ penstock_loader_shared shared_of(const Loader& loader) {
 
 }  // namespace
 
-TEST_CASE("jobs of a share have the same batches, each prepared once") {
+TEST_CASE("jobs of a share get the same batches, each prepared once") {
   const Folder folder;
   folder.hold_caches();
   Options options(folder);
@@ -37,7 +37,8 @@ TEST_CASE("jobs of a share have the same batches, each prepared once") {
   const uint64_t prepared =
       counters_of(first).prepared + counters_of(second).prepared;
   CHECK(prepared >= 2 * kRecords);
-  CHECK(prepared <= 2 * kRecords + 8 * kBatch);  // and the next epoch's
+  CHECK(prepared <=
+        2 * kRecords + 8 * kBatch);  // including samples of the next epoch
   for (const Loader* loader : {&first, &second}) {
     const auto shared = shared_of(*loader);
     CHECK(shared.epoch == 2);
@@ -69,7 +70,7 @@ TEST_CASE("one batch of a share is in use at a time") {
   CHECK(take(loader).size() == kBatch);
 }
 
-TEST_CASE("a share of other data or options is refused") {
+TEST_CASE("joining a share with other options is refused") {
   const Folder folder;
   folder.hold_caches();
   Options options(folder);
@@ -82,7 +83,7 @@ TEST_CASE("a share of other data or options is refused") {
   check_refused(options, EINVAL, "batches of 9");
 }
 
-TEST_CASE("values of a share that are not allowed") {
+TEST_CASE("invalid values of a share's options are refused") {
   const Folder folder;
   folder.hold_caches();
   const penstock_loader_state state{};
@@ -108,7 +109,7 @@ TEST_CASE("values of a share that are not allowed") {
   check([&](auto& o) { o.from = &state; }, "from: a share has none");
 }
 
-TEST_CASE("without a share its options say nothing") {
+TEST_CASE("without a share its options have no effect") {
   const Folder folder;
   Options options(folder);
   options.share_jobs = 2;
@@ -121,7 +122,7 @@ TEST_CASE("without a share its options say nothing") {
   CHECK_THAT(penstock_loader_error(), ContainsSubstring("of no share"));
 }
 
-TEST_CASE("a share that gets no memory, or no folder of its own") {
+TEST_CASE("a share without memory or without a private folder is an error") {
   const Folder folder;
   folder.hold_caches();
   const std::string pictures = folder.broken_pictures();
@@ -145,7 +146,7 @@ TEST_CASE("a share that gets no memory, or no folder of its own") {
   check_refused(others, EACCES, "mode 0700");
 }
 
-TEST_CASE("a share has places for 64 jobs") {
+TEST_CASE("a share accepts 64 jobs and refuses the 65th") {
   const Folder folder;
   folder.hold_caches();
   Options options(folder);
@@ -160,7 +161,7 @@ TEST_CASE("a share has places for 64 jobs") {
   jobs.push_back(opened(options));
 }
 
-TEST_CASE("a broken sample of a share is an error, or left out") {
+TEST_CASE("a share skips broken samples, or fails if they are fatal") {
   const Folder folder;
   folder.hold_caches();
   const std::string pictures = folder.broken_pictures();
@@ -183,7 +184,7 @@ TEST_CASE("a broken sample of a share is an error, or left out") {
   }
 }
 
-TEST_CASE("what a share's loader has not") {
+TEST_CASE("a share's loader refuses unsupported calls") {
   const Folder folder;
   folder.hold_caches();
   Options options(folder);

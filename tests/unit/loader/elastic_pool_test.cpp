@@ -51,7 +51,7 @@ class Present {
 
 }  // namespace
 
-TEST_CASE("a pool grows and shrinks, highest ids first") {
+TEST_CASE("a pool grows, and shrinks by the highest ids first") {
   Present present;
   ElasticPool pool(4, present.body());
   CHECK(pool.running() == 0);
@@ -74,7 +74,7 @@ TEST_CASE("a pool does not grow beyond its bound") {
   CHECK(pool.running() == 2);
 }
 
-TEST_CASE("threads that toggle quickly are neither lost nor doubled") {
+TEST_CASE("quick changes of size neither lose nor duplicate threads") {
   Present present;
   ElasticPool pool(3, present.body());
   for (int i = 0; i < 300; ++i) pool.resize(i % 2 == 0 ? 3 : 1);

@@ -9,10 +9,10 @@ namespace penstock::test {
 struct PngPicture {
   int width = 0;
   int height = 0;
-  int color_type = 2;  // as libpng counts them; RGB
+  int color_type = 2;  // libpng's number; RGB
   int bit_depth = 8;
   bool is_interlaced = false;
-  std::vector<uint8_t> rows;     // packed as PNG has them
+  std::vector<uint8_t> rows;     // packed as in PNG
   std::vector<uint8_t> palette;  // R, G, B each; colour type 3 only
   std::vector<uint8_t> alpha;    // of the palette's colours
 };

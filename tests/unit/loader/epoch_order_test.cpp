@@ -6,7 +6,7 @@
 
 using penstock::EpochOrder;
 
-TEST_CASE("each epoch is a permutation") {
+TEST_CASE("each epoch is a permutation of the samples") {
   const uint64_t count = GENERATE(1, 2, 3, 4, 5, 16, 17, 1000, 4097);
   for (uint64_t epoch = 0; epoch < 3; ++epoch) {
     const EpochOrder order(count, 42);
@@ -20,7 +20,7 @@ TEST_CASE("each epoch is a permutation") {
   }
 }
 
-TEST_CASE("order depends on seed and epoch, and is shuffled") {
+TEST_CASE("the order is shuffled and depends on seed and epoch") {
   const EpochOrder order(1000, 1);
   const EpochOrder other(1000, 2);
   int as_next_epoch = 0;

@@ -1,10 +1,10 @@
-/* What loader/pipeline/pinned_memory.cpp takes of libcuda.so.1, which a machine of tests
- * has not. Tests set and read the fake_cuda_* variables. */
+/* The part of libcuda.so.1 that loader/pipeline/pinned_memory.cpp uses, for
+ * machines without it. Tests set and read the fake_cuda_* variables. */
 #include <stddef.h>
 
-void* fake_cuda_context;  /* of every thread; null: none */
-int fake_cuda_refuses;    /* the result of what is asked next */
-int fake_cuda_registered; /* blocks of memory now */
+void* fake_cuda_context;  /* current in every thread; null: none */
+int fake_cuda_refuses;    /* result of the next call */
+int fake_cuda_registered; /* registered blocks */
 size_t fake_cuda_bytes;   /* of the last one */
 unsigned fake_cuda_flags;
 static void* pushed;

@@ -16,7 +16,7 @@ EpochSampler ten_samples() {
 
 }  // namespace
 
-TEST_CASE("without a feed the stream is the dataset's epochs") {
+TEST_CASE("without a feed the stream consists of the dataset's epochs") {
   const EpochOrder order(10, 3);
   const EpochSampler sampler = ten_samples();
   for (uint64_t position = 0; position < 30; ++position) {
@@ -27,7 +27,7 @@ TEST_CASE("without a feed the stream is the dataset's epochs") {
   }
 }
 
-TEST_CASE("a subset is the first epoch's beginning, over and over") {
+TEST_CASE("a subset repeats the beginning of the first epoch") {
   const EpochOrder order(10, 3);
   const EpochSampler sampler = ten_samples();
   const Feed feed{4};
@@ -37,7 +37,7 @@ TEST_CASE("a subset is the first epoch's beginning, over and over") {
     CHECK(sample.index == order.sample_at(0, position % 4));
     CHECK(sample.source == SampleSource::kMemory);
   }
-  // Of more than there is, all there is.
+  // A subset larger than the dataset is the whole dataset.
   CHECK(sample_of(Feed{99}, sampler, 10).index == order.sample_at(0, 0));
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("cold feeds read the whole dataset from storage") {
   CHECK(seen.size() == 10);
 }
 
-TEST_CASE("each feed holds from its position on") {
+TEST_CASE("each feed applies from its position on") {
   FeedPlan plan;
   CHECK(plan.at(5).subset_samples == 0);
   for (uint64_t i = 1; i <= 20; ++i) plan.add(10 * i, {i});

@@ -28,7 +28,7 @@ std::vector<uint8_t> numbered_bytes(size_t size) {
 
 }  // namespace
 
-TEST_CASE("files of every size are read whole, buffered and direct") {
+TEST_CASE("files of every size are read completely, buffered and direct") {
   const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
   const size_t size = GENERATE(1, 511, 4095, 4096, 4097, 1000000);
   CAPTURE(size);
@@ -38,7 +38,7 @@ TEST_CASE("files of every size are read whole, buffered and direct") {
   FileReader reader;
   auto opened = reader.open(folder.path("a"), mode);
   if (!opened && opened.error().code == Code::kUnavailable) {
-    WARN(opened.error().message);  // /tmp is on such a file system
+    WARN(opened.error().message);  // the file system of /tmp refuses O_DIRECT
     return;
   }
   REQUIRE(opened);
@@ -48,7 +48,7 @@ TEST_CASE("files of every size are read whole, buffered and direct") {
   CHECK(std::vector<uint8_t>(read->begin(), read->end()) == bytes);
 }
 
-TEST_CASE("a reader's buffer serves larger and smaller files in turn") {
+TEST_CASE("a reader reads larger and smaller files in turn") {
   const TempFolder folder;
   write_file(folder.path("large"), numbered_bytes(100000));
   write_file(folder.path("small"), numbered_bytes(10));
@@ -62,7 +62,7 @@ TEST_CASE("a reader's buffer serves larger and smaller files in turn") {
   }
 }
 
-TEST_CASE("a file cut short after it was opened gives what is left") {
+TEST_CASE("a file truncated after opening gives its remaining bytes") {
   const TempFolder folder;
   write_file(folder.path("a"), numbered_bytes(100));
   FileReader reader;
@@ -90,7 +90,7 @@ TEST_CASE("unreadable files are refused with their path") {
   CHECK(opened.error().message.find(folder.path(name)) == 0);
 }
 
-TEST_CASE("parts of a file are read, wherever they stand") {
+TEST_CASE("parts of a file are read at any offset") {
   const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
   const TempFolder folder;
   const auto bytes = numbered_bytes(20001);
@@ -102,7 +102,7 @@ TEST_CASE("parts of a file are read, wherever they stand") {
     auto opened = reader.open_part(
         folder.path("a"), mode, {offset, size, version_of(folder.path("a"))});
     if (!opened && opened.error().code == Code::kUnavailable) {
-      WARN(opened.error().message);  // /tmp is on such a file system
+      WARN(opened.error().message);  // the file system of /tmp refuses O_DIRECT
       return;
     }
     REQUIRE(opened);
@@ -115,7 +115,7 @@ TEST_CASE("parts of a file are read, wherever they stand") {
   }
 }
 
-TEST_CASE("one reader takes parts and whole files in turn") {
+TEST_CASE("one reader reads parts and whole files in turn") {
   const TempFolder folder;
   write_file(folder.path("a"), {1, 2, 3});
   write_file(folder.path("b"), {4, 5, 6});
@@ -135,7 +135,7 @@ TEST_CASE("one reader takes parts and whole files in turn") {
   CHECK(part("b") == 5);
 }
 
-TEST_CASE("parts of a file that changed are refused, naming it") {
+TEST_CASE("parts of a changed file are refused with its path") {
   const TempFolder folder;
   write_file(folder.path("a"), numbered_bytes(100));
   FileReader reader;

@@ -19,7 +19,7 @@ std::vector<int> weights_of(const Filter& filter, int i) {
 
 }  // namespace
 
-TEST_CASE("a line at its own size keeps its pixels") {
+TEST_CASE("a line at its original size keeps its pixels") {
   Filter filter;
   filter.place(3, 8, 8, false);
   for (int i = 0; i < 8; ++i) {
@@ -30,7 +30,7 @@ TEST_CASE("a line at its own size keeps its pixels") {
   }
 }
 
-TEST_CASE("halving a line has the weights that Pillow's filter has") {
+TEST_CASE("halving a line uses the weights of Pillow's filter") {
   Filter filter;
   filter.place(0, 16, 8, false);
   CHECK(filter.taps() == 4);
@@ -39,7 +39,7 @@ TEST_CASE("halving a line has the weights that Pillow's filter has") {
   const int eighth = kFilterOne / 8;
   CHECK(weights_of(filter, 3) ==
         std::vector<int>{eighth, 3 * eighth, 3 * eighth, eighth});
-  // At the edge the filter is cut off: 3 3 1, and so with sevenths.
+  // At the edge the filter is truncated to 3 3 1, in sevenths.
   CHECK(filter.first(0) == 0);
   CHECK(weights_of(filter, 0)[0] == Approx(kFilterOne * 3 / 7.0).margin(1));
   CHECK(weights_of(filter, 0)[2] == Approx(kFilterOne / 7.0).margin(1));
@@ -56,7 +56,7 @@ TEST_CASE("enlarging a line blends two neighbours") {
         std::vector<int>{kFilterOne * 3 / 4, kFilterOne / 4});
 }
 
-TEST_CASE("a reversed line has its outputs the other way round") {
+TEST_CASE("a reversed line has its outputs in reverse order") {
   Filter forward;
   Filter backward;
   forward.place(2, 50, 7, false);
@@ -67,7 +67,8 @@ TEST_CASE("a reversed line has its outputs the other way round") {
   }
 }
 
-TEST_CASE("weights add up to one and stay inside what the part touches") {
+TEST_CASE(
+    "weights add up to one and stay inside the pixels that the part touches") {
   const uint64_t seed = GENERATE(range(0, 3000));
   CAPTURE(seed);
   Random random(seed);

@@ -22,7 +22,7 @@ std::vector<uint8_t> read_sample(SampleReader& reader, uint64_t index) {
   return {bytes->begin(), bytes->end()};
 }
 
-// As a user who is not root opens it.
+// Opens the folder as a user other than root.
 Result<std::shared_ptr<const Dataset>> opened_by_anybody(
     const TempFolder& folder) {
   chmod(folder.path().c_str(), 0755);
@@ -57,7 +57,7 @@ TEST_CASE("a folder's samples are the pictures below it, in byte order") {
   CHECK((*dataset)->tensor_bytes() == 0);
 }
 
-TEST_CASE("labels are the sub-folders' numbers, as ImageFolder has them") {
+TEST_CASE("labels are the numbers of sub-folders, as with ImageFolder") {
   const TempFolder folder;
   for (const char* name : {"a", "a-b", "B", "B/deep", "empty"}) {
     mkdir(folder.path(name).c_str(), 0700);
@@ -65,7 +65,7 @@ TEST_CASE("labels are the sub-folders' numbers, as ImageFolder has them") {
   for (const char* name : {"a/1.jpg", "a-b/1.jpg", "B/deep/1.jpg", "1.jpg"}) {
     write_file(folder.path(name), {1});
   }
-  // A class may stand elsewhere; a loop below a class is not followed.
+  // A class may be a link; a loop below a class is not followed.
   REQUIRE(symlink("B", folder.path("z").c_str()) == 0);
   REQUIRE(symlink("..", folder.path("a/up").c_str()) == 0);
   auto dataset = open_folder(folder.path());
@@ -84,7 +84,7 @@ TEST_CASE("labels are the sub-folders' numbers, as ImageFolder has them") {
                                                      {"z/deep/1.jpg", 4}});
 }
 
-TEST_CASE("a folder's samples are read in any order") {
+TEST_CASE("a folder's samples can be read in any order") {
   const TempFolder folder;
   write_file(folder.path("a.jpg"), {1, 2, 3});
   write_file(folder.path("b.jpg"), {4});
@@ -102,7 +102,7 @@ TEST_CASE("a folder's samples are read in any order") {
              Catch::Matchers::ContainsSubstring(folder.path("a.jpg")));
 }
 
-TEST_CASE("a folder without a sample, or no folder, is an error") {
+TEST_CASE("a folder without samples and a missing folder are errors") {
   const TempFolder folder;
   auto empty = open_folder(folder.path());
   REQUIRE_FALSE(empty);
@@ -114,7 +114,7 @@ TEST_CASE("a folder without a sample, or no folder, is an error") {
   CHECK(missing.error().code == Code::kNotFound);
 }
 
-TEST_CASE("a sub-folder that cannot be read is an error") {
+TEST_CASE("an unreadable sub-folder is an error") {
   const TempFolder folder;
   mkdir(folder.path("a").c_str(), 0700);
   write_file(folder.path("a/1.jpg"), {1});
@@ -129,12 +129,12 @@ TEST_CASE("a sub-folder that cannot be read is an error") {
              Catch::Matchers::ContainsSubstring(folder.path("a")));
 }
 
-TEST_CASE("what cannot be looked at is an error, not left out") {
+TEST_CASE("an entry without access is an error and is not skipped") {
   const TempFolder folder;
   const TempFolder elsewhere;
   for (const char* name : {"a", "z"}) mkdir(folder.path(name).c_str(), 0755);
   write_file(folder.path("z/1.jpg"), {1});
-  // A class, a picture of a class, and one of none.
+  // A class, a picture in a class, and one outside every class.
   const std::string name = GENERATE("b", "a/2.jpg", "3.jpg");
   REQUIRE(symlink(elsewhere.path("x").c_str(), folder.path(name).c_str()) == 0);
   chmod(elsewhere.path().c_str(), 0);

@@ -1,4 +1,4 @@
-// How soon, and how exactly, a pipeline follows the hint page.
+// Delay and precision with which a pipeline follows the hint page.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -27,7 +27,7 @@ class HintPage {
   HintPage()
       : daemon_(socket_.path(), Reply::kGood),
         handle_(penstock_open(socket_.path().c_str())) {
-    // Where 100 ms were too few, reports go on with it.
+    // If penstock_open()'s 100 ms did not suffice, reports finish connecting.
     const penstock_progress nothing{};
     REQUIRE(eventually([&] {
       penstock_report(handle_, &nothing);
@@ -64,7 +64,7 @@ class HintPage {
   penstock_handle* const handle_;
 };
 
-// Records of 9 kB, which cost next to nothing to prepare.
+// Records of 9 kB with negligible preparation.
 class Records {
  public:
   Records() {
@@ -91,7 +91,7 @@ class Records {
   std::shared_ptr<const Dataset> dataset_;
 };
 
-// Takes all batches, as a trainer does that is faster than its data.
+// Takes all batches at once, like a trainer faster than its loader.
 class Consumer {
  public:
   explicit Consumer(Pipeline& pipeline)
@@ -117,7 +117,7 @@ void sleep_ns(uint64_t ns) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 }
 
-// How long done() takes to become true; it must within five seconds.
+// Time until done() is true, at most five seconds.
 template <class Done>
 int ms_until(Done done) {
   const uint64_t begin_ns = monotonic_ns();
@@ -128,7 +128,7 @@ int ms_until(Done done) {
   return static_cast<int>((monotonic_ns() - begin_ns) / 1000000);
 }
 
-// Of a machine that others use too, a single moment says little.
+// A median, because single measurements vary on a shared machine.
 template <class Number>
 Number median(std::vector<Number> numbers) {
   std::sort(numbers.begin(), numbers.end());
@@ -140,7 +140,7 @@ struct FollowTimes {
   std::vector<int> fewer_ms;
 };
 
-// How long the number of threads took to follow, up and down.
+// Delays until the number of threads followed, up and down.
 FollowTimes follow_times(HintPage& page, const Pipeline& pipeline,
                          uint64_t rate_bytes_per_s) {
   FollowTimes times;
@@ -155,7 +155,7 @@ FollowTimes follow_times(HintPage& page, const Pipeline& pipeline,
       return pipeline.counters().threads == threads;
     }));
     before = threads;
-    // The threads themselves tell penstockd.
+    // The threads report themselves to penstockd.
     ms_until([&] { return page.loaders() == threads; });
   }
   return times;
@@ -196,12 +196,12 @@ TEST_CASE("threads follow the hint page within 100 ms") {
     const Consumer consumer(*pipeline);
     const FollowTimes times = follow_times(page, *pipeline, 100 * kSampleBytes);
     CHECK(median(times.more_ms) <= kLatest_ms);
-    // Each first gets what it waits for, 10 ms after another.
+    // Each thread first gets its awaited bandwidth, 10 ms apart.
     CHECK(median(times.fewer_ms) <= kLatest_ms + 100);
   }
 }
 
-TEST_CASE("a pipeline whose ring is full ends at once") {
+TEST_CASE("a pipeline with a full ring ends within 50 ms") {
   const Records records;
   std::vector<int> times_ms;
   for (int i = 0; i < 7; ++i) {
@@ -216,13 +216,13 @@ TEST_CASE("a pipeline whose ring is full ends at once") {
   CHECK(*std::min_element(times_ms.begin(), times_ms.end()) < 50);
 }
 
-TEST_CASE("the read rate follows the hint page within 100 ms, and is kept") {
+TEST_CASE("the read rate follows the hint page within 100 ms and stays there") {
   HintPage page;
   const Records records;
   page.write(3, 1000000, false);
   const auto pipeline = records.load(penstock_link(page.handle()));
   const Consumer consumer(*pipeline);
-  // Up, down, and from no limit of our own, where the kernel keeps it.
+  // Rates go up and down, and start from none while the kernel limits reads.
   double kernels_bytes_per_s = 0;
   std::vector<double> off_by;
   for (const double rate : {2e6, 0.5e6, 4e6, 1e6, 2e6}) {
@@ -230,7 +230,7 @@ TEST_CASE("the read rate follows the hint page within 100 ms, and is kept") {
         rate_after(page, *pipeline, static_cast<uint64_t>(rate), false);
     CAPTURE(rate, kept);
     off_by.push_back(std::abs(kept / rate - 1));
-    CHECK(kept < 1.15 * rate);  // the burst of a tenth of a second included
+    CHECK(kept < 1.15 * rate);  // including the burst of 0.1 s
     if (rate == 4e6) {
       kernels_bytes_per_s = rate_after(page, *pipeline, 1000000, true);
     }
@@ -239,7 +239,7 @@ TEST_CASE("the read rate follows the hint page within 100 ms, and is kept") {
   CHECK(kernels_bytes_per_s > 8e6);
 }
 
-TEST_CASE("what a program of its own reports stands on the page") {
+TEST_CASE("a user program's report appears on the progress page") {
   HintPage page;
   const Records records;
   page.write(2, 4000000, false);
@@ -272,7 +272,7 @@ TEST_CASE("what a program of its own reports stands on the page") {
   CHECK(shown->wait_ns > kSecond_ns / 4);
 }
 
-TEST_CASE("what penstock-train reports stands on the page") {
+TEST_CASE("penstock-train's report appears on the progress page") {
   HintPage page;
   const Records records;
   page.write(2, 4000000, false);

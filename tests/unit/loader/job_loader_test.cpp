@@ -1,4 +1,4 @@
-// What loader/api/job_loader.h adds to a pipeline.
+// Features that loader/api/job_loader.h adds to a pipeline.
 #include "loader/api/job_loader.h"
 
 #include <sys/wait.h>
@@ -53,7 +53,7 @@ class Opened {
 
 }  // namespace
 
-TEST_CASE("a loader is held up by the oldest batch in use") {
+TEST_CASE("a full ring waits for the release of its oldest batch") {
   const Opened loader(2);
   const Batch first = loader.take();
   CHECK_FALSE(loader->is_held_up());
@@ -69,7 +69,7 @@ TEST_CASE("a loader is held up by the oldest batch in use") {
   CHECK(loader.take().number == 2);
 }
 
-TEST_CASE("a batch is given back once") {
+TEST_CASE("a second release of a batch is refused") {
   const Opened loader;
   const Batch batch = loader.take();
   REQUIRE(loader->release(batch));
@@ -79,7 +79,7 @@ TEST_CASE("a batch is given back once") {
   CHECK_THAT(again.error().message, ContainsSubstring("not in use"));
 }
 
-TEST_CASE("another loader's batch is refused") {
+TEST_CASE("the release of another loader's batch is refused") {
   const Opened loader;
   const Opened other;
   const Batch batch = loader.take();
@@ -91,11 +91,11 @@ TEST_CASE("another loader's batch is refused") {
   CHECK(loader->release(batch));
 }
 
-TEST_CASE("another thread gives back while one waits") {
+TEST_CASE("a thread can release a batch while another waits for one") {
   const Opened loader(2);
   const Batch first = loader.take();
   (void)loader.take();
-  bool is_released = false;  // Catch has one thread
+  bool is_released = false;  // Catch's macros are not thread-safe
   uint64_t took_ns = 0;
   std::thread other([&] {
     usleep(200000);
@@ -110,7 +110,7 @@ TEST_CASE("another thread gives back while one waits") {
   CHECK(took_ns < kSecond / 20);
 }
 
-TEST_CASE("stopped, it keeps what is in use") {
+TEST_CASE("a stopped loader keeps the batches in use") {
   const Opened loader;
   const auto batch = loader->next(10 * kSecond);
   REQUIRE(batch);
@@ -125,7 +125,7 @@ TEST_CASE("stopped, it keeps what is in use") {
   CHECK(loader->state().position == 2);
 }
 
-TEST_CASE("a forked process is told, and frees nothing") {
+TEST_CASE("in a forked process calls are errors and free no memory") {
   auto loader = std::make_unique<Opened>();
   const Batch held = loader->take();
   const pid_t child = fork();
@@ -144,7 +144,8 @@ TEST_CASE("a forked process is told, and frees nothing") {
   CHECK(loader->take().number == 1);
 }
 
-TEST_CASE("threads are chosen as they are asked for, or as Slurm gives them") {
+TEST_CASE(
+    "the number of threads is the requested one, or follows Slurm's CPUs") {
   PipelineOptions options;
   choose_threads({3}, options);
   CHECK_FALSE(options.elastic);
@@ -162,7 +163,7 @@ TEST_CASE("threads are chosen as they are asked for, or as Slurm gives them") {
 }
 
 TEST_CASE(
-    "out of a share each job has all, and one that stops keeps its batch") {
+    "each job of a share gets all batches, and a stopped one keeps its batch") {
   const CacheCase cache;
   const TempFolder folder;
   write_file(folder.path("numbers"), std::vector<uint8_t>(10, 7));
@@ -191,7 +192,7 @@ TEST_CASE(
     CHECK(one.number == number);
     CHECK(std::equal(one.indices, one.indices + 2, two.indices));
     CHECK(one.ends_epoch == (number == 4));
-    // One at a time, and only what is in use.
+    // One batch is in use at a time, and only that can be released.
     CHECK(jobs[0]->is_held_up());
     CHECK(jobs[0]->release(one));
     CHECK_FALSE(jobs[0]->release(one));

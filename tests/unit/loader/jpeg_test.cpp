@@ -19,7 +19,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// What the decoder says to a crop of that picture.
+// The decoder's error for a crop of that picture.
 penstock::Result<JpegPart> decoded(JpegDecoder& decoder,
                                    const std::vector<uint8_t>& file,
                                    const Crop& crop, int eighths = 8) {
@@ -37,7 +37,7 @@ Error refused(const std::vector<uint8_t>& file) {
   return part.error();
 }
 
-// The frame header's place of the height; the width's follows.
+// Offset of the height in the frame header; the width follows.
 size_t height_place(const std::vector<uint8_t>& file) {
   for (size_t at = 0; at + 9 < file.size(); ++at) {
     if (file[at] == 0xff && (file[at + 1] == 0xc0 || file[at + 1] == 0xc2)) {
@@ -97,7 +97,7 @@ Crop crop_in(int width, int height, Random& random) {
   return crop;
 }
 
-// The part's pixels that the crop touches are those of the whole picture.
+// Compares the pixels below the crop with those of the whole picture.
 void check_same_pixels(const JpegPart& part, const Crop& crop,
                        const penstock::ImageView& whole) {
   const double end_x = crop.x + crop.width;
@@ -119,7 +119,7 @@ void check_same_pixels(const JpegPart& part, const Crop& crop,
 
 }  // namespace
 
-TEST_CASE("the scale is the smallest that leaves the filter pixels to spare") {
+TEST_CASE("the scale is the smallest with enough pixels for the filter") {
   CHECK(choose_scale(500, 375, 224).eighths == 8);
   CHECK(choose_scale(560, 560, 224).eighths == 4);
   CHECK(choose_scale(559, 560, 224).eighths == 8);
@@ -157,7 +157,7 @@ TEST_CASE("a JPEG is decoded at each scale") {
   CHECK(eighth->image.height == 8);
 }
 
-TEST_CASE("a part of a JPEG has the pixels of the whole") {
+TEST_CASE("a partly decoded JPEG has the same pixels as a whole one") {
   const uint64_t seed = GENERATE(range(0, 60));
   const int eighths = GENERATE(8, 4, 2, 1);
   Random random(seed * 8 + static_cast<uint64_t>(eighths));
@@ -179,7 +179,7 @@ TEST_CASE("a part of a JPEG has the pixels of the whole") {
   }
 }
 
-TEST_CASE("only what the crop needs is decoded") {
+TEST_CASE("only the blocks that the crop needs are decoded") {
   const auto file = jpeg_bytes({.width = 640,
                                 .height = 480,
                                 .colour_pixels_x = 2,
@@ -199,7 +199,7 @@ TEST_CASE("invalid JPEG data is refused, and the decoder stays usable") {
   CHECK(decoded(decoder, jpeg_bytes(16, 16, 1), Crop{0, 0, 16, 16}));
 }
 
-TEST_CASE("every shortened JPEG is refused, wherever the crop lies") {
+TEST_CASE("every truncated JPEG is refused, wherever the crop lies") {
   const bool progressive = GENERATE(false, true);
   const auto whole = jpeg_bytes(
       {.colour_pixels_x = 2, .colour_pixels_y = 2, .progressive = progressive});
@@ -223,7 +223,7 @@ TEST_CASE("data after the end marker is ignored") {
   CHECK(decoded(decoder, file, Crop{0, 0, 64, 48}));
 }
 
-TEST_CASE("damage up to the crop's last row is noticed, behind it is not") {
+TEST_CASE("damage is detected up to the crop's last row, and not after it") {
   auto file = jpeg_bytes({.height = 480, .restart_blocks = 8});
   const size_t near_end = file.size() - file.size() / 8;
   for (size_t at = near_end; at < near_end + 40; ++at) file[at] = 0xff;
@@ -232,7 +232,7 @@ TEST_CASE("damage up to the crop's last row is noticed, behind it is not") {
   CHECK(decoded(decoder, file, Crop{0, 0, 64, 100}));
 }
 
-TEST_CASE("CMYK is what its inks leave of the light") {
+TEST_CASE("CMYK becomes RGB by multiplying each ink with black") {
   const auto colours = GENERATE(JpegColours::kCmyk, JpegColours::kYcck);
   const auto file = jpeg_bytes({.width = 81, .height = 60, .colours = colours});
   const auto inks = ink_pixels(81, 60, 1);
@@ -250,7 +250,7 @@ TEST_CASE("CMYK is what its inks leave of the light") {
 }
 
 TEST_CASE("inks are multiplied exactly, and rounded") {
-  // Planes of one value, which JPEG keeps as it is.
+  // Constant planes, which JPEG preserves exactly.
   const std::vector<uint8_t> inks = {0, 200, 255, 130};
   std::vector<uint8_t> pixels;
   for (int i = 0; i < 64; ++i) {
@@ -266,7 +266,7 @@ TEST_CASE("inks are multiplied exactly, and rounded") {
         std::vector<uint8_t>{0, 102, 130});
 }
 
-TEST_CASE("what takes more than a bound is refused as that") {
+TEST_CASE("a picture beyond the memory bound is refused with this cause") {
   penstock::PixelBuffer pixels(20000);
   JpegDecoder decoder(pixels, 20000);
   const auto is_refused = [&](const JpegRecipe& recipe, const char* why) {
@@ -282,7 +282,7 @@ TEST_CASE("what takes more than a bound is refused as that") {
   CHECK(decoded(decoder, jpeg_bytes(80, 80, 1), Crop{0, 0, 80, 80}));
 }
 
-TEST_CASE("pictures beyond the bounds are refused before they are decoded") {
+TEST_CASE("pictures beyond the size limits are refused before decoding") {
   JpegDecoder decoder;
   const auto plain = jpeg_bytes(64, 48, 1);
   CHECK(refused(with_size(plain, 65500, 5000)).message.find("256 Mpixel") !=
@@ -290,7 +290,7 @@ TEST_CASE("pictures beyond the bounds are refused before they are decoded") {
   CHECK(refused(with_size(plain, 65501, 1)).message.find("65500") !=
         std::string::npos);
   refused(with_size(plain, 0, 48));
-  // Inside the bounds, but libjpeg would keep 1.5 GiB.
+  // Inside the size limits, but libjpeg would allocate 1.5 GiB.
   const auto large = decoded(
       decoder, with_size(jpeg_bytes({.progressive = true}), 16000, 16000),
       Crop{0, 0, 1, 1});

@@ -73,7 +73,7 @@ Error read_error(SampleReader& reader, uint64_t index) {
   return read.error();
 }
 
-// All that a run gives, in order.
+// All samples of a run, in order.
 struct Loaded {
   std::vector<float> pixels;
   std::vector<int64_t> labels;
@@ -128,7 +128,9 @@ void check_same_batches(const std::vector<std::string>& source,
 
 }  // namespace
 
-TEST_CASE("values and labels are read, buffered and direct, from an index") {
+TEST_CASE(
+    "values and labels are read, buffered and direct, with and without an "
+    "index") {
   const bool has_index = GENERATE(false, true);
   const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
   const auto source = GENERATE(SampleSource::kUsual, SampleSource::kMemory,
@@ -146,7 +148,7 @@ TEST_CASE("values and labels are read, buffered and direct, from an index") {
     auto value = read_sample(*reader, index, source);
     if (!value && value.error().code == Code::kUnavailable &&
         mode == ReadMode::kDirect) {
-      WARN(value.error().message);  // /tmp is on such a file system
+      WARN(value.error().message);  // the file system of /tmp refuses O_DIRECT
       return;
     }
     REQUIRE(value);
@@ -189,7 +191,7 @@ TEST_CASE("tar shards give the same batches from a database") {
   check_same_batches(shards, folder.path("out"));
 }
 
-TEST_CASE("a value that is no picture is named by database and record") {
+TEST_CASE("the error for an undecodable value names database and record") {
   const Values it(3);
   PipelineOptions options;
   options.total_samples = 3;
@@ -204,7 +206,7 @@ TEST_CASE("a value that is no picture is named by database and record") {
                  ContainsSubstring("not a picture: it does not begin like"));
 }
 
-TEST_CASE("a database that is written to fails its readers") {
+TEST_CASE("a write to the database is an error for its readers") {
   const Values it(40);
   const auto dataset = it.open();
   const auto reader = dataset->new_reader(ReadMode::kBuffered);
@@ -220,15 +222,16 @@ TEST_CASE("a database that is written to fails its readers") {
                                ": record 2: the database was written to since "
                                "it was opened"));
   CHECK_THAT(read_error(*reader, 1).message, ContainsSubstring("must not"));
-  // As it is now it can be read.
+  // A new reader reads the present state.
   CHECK(it.open()->size() == 41);
 }
 
-TEST_CASE("transactions are found out where the time of change stays") {
+TEST_CASE(
+    "transactions are detected even if the modification time is unchanged") {
   const Values it(40);
   struct stat before {};
   REQUIRE(::stat(it.file.c_str(), &before) == 0);
-  // Room in the file, so that its size stays too.
+  // Spare room keeps the file's size unchanged.
   REQUIRE(::truncate(it.file.c_str(), before.st_size + 1048576) == 0);
   REQUIRE(::stat(it.file.c_str(), &before) == 0);
   const auto dataset = it.open();
@@ -243,7 +246,7 @@ TEST_CASE("transactions are found out where the time of change stays") {
   CHECK_THAT(error.message, ContainsSubstring("was written to"));
 }
 
-TEST_CASE("another database of that name is never read by the old places") {
+TEST_CASE("a replaced database is never read at the old offsets") {
   const Values it(40);
   const auto dataset = it.open();
   const auto reader = dataset->new_reader(ReadMode::kBuffered);
@@ -251,7 +254,7 @@ TEST_CASE("another database of that name is never read by the old places") {
   const auto bytes = file_bytes(it.file);
   write_file(it.file + ".new", bytes);
   REQUIRE(::rename((it.file + ".new").c_str(), it.file.c_str()) == 0);
-  // Who has the old file open still reads that.
+  // A reader with the old file open still reads it.
   CHECK(*read_sample(*reader, 4) == it.values[4]);
   const Error error = read_error(*dataset->new_reader(ReadMode::kBuffered), 3);
   CHECK(error.code == Code::kInvalidArgument);
@@ -260,17 +263,17 @@ TEST_CASE("another database of that name is never read by the old places") {
                  ContainsSubstring("another file has this name"));
 }
 
-TEST_CASE("a file that is overwritten by an equal one is found out") {
+TEST_CASE("an overwrite with equal content is detected") {
   const Values it(40);
   const auto bytes = file_bytes(it.file);
   const auto dataset = it.open();
   const auto reader = dataset->new_reader(ReadMode::kBuffered);
-  ::usleep(20000);  // the time of change has the clock's tick
+  ::usleep(20000);  // the modification time has the resolution of a clock tick
   write_file(it.file, bytes);
   CHECK(read_error(*reader, 3).code == Code::kUnavailable);
 }
 
-TEST_CASE("a database that was cut short is refused") {
+TEST_CASE("a truncated database is refused") {
   const Values it(40);
   const auto dataset = it.open();
   const auto reader = dataset->new_reader(ReadMode::kBuffered);
@@ -302,14 +305,14 @@ TEST_CASE("unusable data is refused with its cause") {
   CHECK_THAT(read_error(*reader, 0).message, ContainsSubstring("record 0: "));
 }
 
-TEST_CASE("databases are told from other data") {
+TEST_CASE("LMDB databases are recognised among other data") {
   const Values it(3);
   for (const std::string& path : {it.folder.path(), it.file}) {
     auto dataset = open_dataset({path});
     REQUIRE(dataset);
     CHECK((*dataset)->name(0) == it.file + ": record 0");
   }
-  // Of another machine: LMDB's, and not read.
+  // A database of another machine is recognised and refused.
   std::vector<uint8_t> foreign(8192);
   foreign[12] = 0xDE, foreign[13] = 0xC0, foreign[14] = 0xEF,
   foreign[15] = 0xBE;

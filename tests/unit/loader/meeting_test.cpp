@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint64_t kSecond = 1000000000;
 
-// A socket at a port of its own that listens with room for nobody else, so that
-// connecting takes as long as with a host that does not answer.
+// A listening socket with a full queue: connecting to it takes as long as to a
+// host without an answer.
 class Silent {
  public:
   Silent() {
@@ -42,7 +42,7 @@ class Silent {
 
 }  // namespace
 
-TEST_CASE("a rank whose leader does not answer ends when it is told to") {
+TEST_CASE("a rank without an answer from its leader stops on request") {
   const Silent leader;
   std::atomic<bool> stop{false};
   const uint64_t begin_ns = monotonic_ns();

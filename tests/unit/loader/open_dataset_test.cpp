@@ -10,7 +10,7 @@ using namespace penstock;
 using namespace penstock::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a dataset is what its paths are") {
+TEST_CASE("the paths determine the dataset's kind") {
   const TempFolder folder;
   mkdir(folder.path("pictures.tar").c_str(), 0700);
   write_file(folder.path("pictures.tar/a.jpg"), {1});

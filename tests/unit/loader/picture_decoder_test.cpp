@@ -31,7 +31,7 @@ TEST_CASE("data without a known signature is refused") {
   }
 }
 
-TEST_CASE("one decoder takes every format in turn") {
+TEST_CASE("one decoder decodes every format in turn") {
   PictureDecoder decoder;
   const std::vector<uint8_t> rows{1, 2, 3, 4, 5, 6};
   auto ppm = bytes_of("P6 2 1 255\n");

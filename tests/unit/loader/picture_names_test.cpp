@@ -4,7 +4,7 @@
 
 using penstock::is_picture_name;
 
-TEST_CASE("pictures are known by their endings, in any case") {
+TEST_CASE("pictures are recognised by their extensions, in any letter case") {
   for (const char* name : {"a.jpg", "a.JPEG", "b/c.Png", "x.y.webp", "1.ppm"}) {
     CAPTURE(name);
     CHECK(is_picture_name(name));

@@ -10,7 +10,8 @@
 namespace penstock::test {
 namespace {
 
-// What a recipe asks of libjpeg, whose own handler ends the test on an error.
+// Encodes a recipe with libjpeg, whose default handler ends the test on an
+// error.
 class RecipeEncoder {
  public:
   explicit RecipeEncoder(const JpegRecipe& recipe) {

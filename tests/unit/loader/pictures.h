@@ -7,7 +7,7 @@
 
 namespace penstock::test {
 
-// A folder that goes with the object.
+// A temporary folder, removed by the destructor.
 class TempFolder {
  public:
   TempFolder();
@@ -40,14 +40,14 @@ struct JpegRecipe {
 
 // A smooth picture whose colours depend on the seed.
 std::vector<uint8_t> jpeg_bytes(const JpegRecipe& recipe);
-// The same of other pixels, 3 bytes each or 4.
+// Encodes the given pixels of 3 or 4 bytes each.
 std::vector<uint8_t> jpeg_of(const JpegRecipe& recipe,
                              const std::vector<uint8_t>& pixels);
 std::vector<uint8_t> jpeg_bytes(int width, int height, int seed);
-// Its pixels: rows of R, G, B.
+// The smooth picture's pixels: rows of R, G, B.
 std::vector<uint8_t> picture_pixels(int width, int height, int seed);
-// Those of kCmyk and kYcck, inverted as Adobe's are: rows of the picture's
-// pixels with a fourth byte each.
+// Pixels of kCmyk and kYcck, inverted as Adobe's: rows of the picture's pixels
+// with a fourth byte each.
 std::vector<uint8_t> ink_pixels(int width, int height, int seed);
 std::vector<uint8_t> ppm_bytes(int width, int height, int seed);
 

@@ -1,5 +1,4 @@
-// Memory that is pinned where the process has CUDA, with a library that plays
-// CUDA's part.
+// Memory that is pinned if the process uses CUDA, with a fake CUDA library.
 #include "loader/pipeline/pinned_memory.h"
 
 #include <dlfcn.h>
@@ -24,7 +23,7 @@ bool is_cuda_loaded() {
   return ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr;
 }
 
-// Loads it on first use.
+// Loads the fake library on first use.
 template <class T>
 T& fake_cuda(const char* name) {
   static void* const library =
@@ -36,7 +35,7 @@ T& fake_cuda(const char* name) {
 int& registered() { return fake_cuda<int>("fake_cuda_registered"); }
 int& refuses() { return fake_cuda<int>("fake_cuda_refuses"); }
 
-// A context is current as long as it lives.
+// A context that is current during the object's life.
 class CudaContext {
  public:
   CudaContext() { current() = this; }
@@ -71,7 +70,7 @@ Batch take(JobLoader& loader) {
 
 }  // namespace
 
-// First: nothing unloads the library again.
+// Runs first: the library is never unloaded.
 TEST_CASE("without CUDA memory is pageable, and CUDA is not loaded") {
   PinnableMemory memory(100000);
   memory.try_pin();
@@ -85,7 +84,9 @@ TEST_CASE("without CUDA memory is pageable, and CUDA is not loaded") {
   CHECK_FALSE(is_cuda_loaded());
 }
 
-TEST_CASE("memory is pinned once a context is current, and given up") {
+TEST_CASE(
+    "memory is pinned once a CUDA context is current, and unpinned at its "
+    "end") {
   REQUIRE(registered() == 0);
   {
     PinnableMemory memory(100000);
@@ -134,7 +135,7 @@ TEST_CASE("a forked child has no pinned memory") {
   memory.try_pin();
   const pid_t child = fork();
   if (child == 0) {
-    // Whether it is mapped is asked without touching it.
+    // access() finds out whether it is mapped without touching it.
     _exit(::access(static_cast<char*>(memory.begin()), F_OK) != 0 &&
                   errno == EFAULT
               ? 0
@@ -145,7 +146,7 @@ TEST_CASE("a forked child has no pinned memory") {
   CHECK(status == 0);
 }
 
-TEST_CASE("a loader pins its ring when it is asked to") {
+TEST_CASE("a loader pins its ring if the option is set") {
   const TempFolder folder;
   auto loader = opened(folder, true);
   CHECK_FALSE(take(*loader).is_pinned);
@@ -164,7 +165,7 @@ TEST_CASE("a loader pins its ring when it is asked to") {
   CHECK(registered() == 0);
 }
 
-TEST_CASE("a loader whose ring is not pinned says why, and goes on") {
+TEST_CASE("a loader that cannot pin its ring reports why and continues") {
   const TempFolder folder;
   const CudaContext context;
   refuses() = 2;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t kSecond = 1000000000;
 
-// Records of one byte, which say their own number, behind a label of one byte.
+// Records of a label and a tensor of one byte each; the tensor is the record's
+// number.
 class Numbers {
  public:
   explicit Numbers(uint8_t count) {
@@ -85,7 +86,7 @@ PipelineOptions options_of(uint64_t epochs, uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("batches end with the epoch, unless they are to span it") {
+TEST_CASE("batches end with the epoch, unless spans_epochs is set") {
   const Numbers numbers(10);
   PipelineOptions options = options_of(2, 10);
   auto pipeline = numbers.load(options);
@@ -110,7 +111,7 @@ TEST_CASE("batches end with the epoch, unless they are to span it") {
   CHECK(sizes == std::vector<size_t>{4, 4, 4, 4, 4});
 }
 
-TEST_CASE("without shuffling, samples come as they stand") {
+TEST_CASE("without shuffling, samples come in the dataset's order") {
   const Numbers numbers(6);
   PipelineOptions options = options_of(1, 6);
   options.shuffle = false;
@@ -118,7 +119,7 @@ TEST_CASE("without shuffling, samples come as they stand") {
         std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5}});
 }
 
-TEST_CASE("ranks share an epoch") {
+TEST_CASE("ranks divide an epoch in turn") {
   const Numbers numbers(10);
   PipelineOptions options = options_of(1, 10);
   std::vector<int> alone;
@@ -139,7 +140,7 @@ TEST_CASE("ranks share an epoch") {
   CHECK(numbers.load(options)->samples_per_epoch() == 3);
 }
 
-TEST_CASE("a stream goes on where its state says, in any epoch") {
+TEST_CASE("a stream resumes at its saved state, in any epoch") {
   const Numbers numbers(11);
   const bool spans_epochs = GENERATE(false, true);
   PipelineOptions options = options_of(3, 11);
@@ -161,7 +162,7 @@ TEST_CASE("a stream goes on where its state says, in any epoch") {
   }
 }
 
-TEST_CASE("without order no sample is lost or comes twice") {
+TEST_CASE("without order no sample is lost or repeated") {
   const Numbers numbers(100);
   PipelineOptions options = options_of(3, 100);
   options.is_ordered = false;
@@ -192,7 +193,7 @@ TEST_CASE("several batches can be in use at once") {
   for (const Batch& batch : held) pipeline->release(batch);
 }
 
-TEST_CASE("a broken sample may be fatal") {
+TEST_CASE("a broken sample ends the stream if it is fatal") {
   const TempFolder folder;
   write_jpegs(folder, 7);
   write_file(folder.path("7.jpg"), {1, 2, 3});
@@ -222,7 +223,7 @@ TEST_CASE("a broken sample may be fatal") {
   CHECK((*pipeline)->counters().broken == 1);
 }
 
-TEST_CASE("an epoch's end is told even where its last batch is broken") {
+TEST_CASE("an epoch's end is reported even if its last batch is broken") {
   const TempFolder folder;
   write_jpegs(folder, 4);
   write_file(folder.path("4.jpg"), {1, 2, 3});
@@ -245,7 +246,7 @@ TEST_CASE("an epoch's end is told even where its last batch is broken") {
                        {4, false}, {0, true}, {4, false}, {0, true}});
 }
 
-TEST_CASE("ranks have the same batches and states, whatever is broken") {
+TEST_CASE("broken samples change neither batch counts nor states of ranks") {
   const TempFolder folder;
   write_jpegs(folder, 8);
   for (const char* name : {"1.jpg", "3.jpg", "5.jpg", "7.jpg"}) {
@@ -278,7 +279,7 @@ TEST_CASE("ranks have the same batches and states, whatever is broken") {
   CHECK(positions[0] == positions[1]);
 }
 
-TEST_CASE("within a memory bound, what is too large is a broken sample") {
+TEST_CASE("a picture too large for the memory bound is a broken sample") {
   const TempFolder folder;
   write_jpegs(folder, 3);
   write_file(folder.path("3.jpg"), jpeg_bytes(1600, 1200, 1));
@@ -314,7 +315,7 @@ TEST_CASE("within a memory bound, what is too large is a broken sample") {
                          ContainsSubstring("1470015 bytes; the memory bound"));
 }
 
-TEST_CASE("a state or a rank that does not fit is refused") {
+TEST_CASE("an invalid state or rank is refused") {
   const Numbers numbers(3);
   const TempFolder folder;
   write_jpegs(folder, 1);

@@ -1,5 +1,5 @@
-// A pipeline whose data fails it: files that go or change during an epoch, and
-// reads that fail, come short or are interrupted.
+// A pipeline with faulty data: files removed or changed during an epoch, and
+// reads that fail, are short or interrupted.
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,7 +27,7 @@ namespace {
 
 enum class Fault { kNone, kError, kShort, kInterrupted };
 std::atomic<Fault> fault{Fault::kNone};  // of reads of files named *bad*
-std::atomic<int> faults{0};              // that happened
+std::atomic<int> faults{0};              // injected so far
 
 bool is_bad(int fd) {
   char name[4096];
@@ -39,7 +39,7 @@ bool is_bad(int fd) {
 
 }  // namespace
 
-// The program's own, before the C library's.
+// Overrides the C library's pread().
 extern "C" ssize_t pread(int fd, void* out, size_t bytes, off_t offset) {
   const Fault now = fault;
   if (now != Fault::kNone && is_bad(fd)) {
@@ -70,7 +70,7 @@ class Faulty {
   Faulty& operator=(const Faulty&) = delete;
 };
 
-// What a pipeline gave, by sample.
+// A pipeline's output, by sample.
 struct Taken {
   std::map<uint64_t, std::vector<std::vector<float>>> samples;
   std::vector<std::string> why;  // broken
@@ -102,8 +102,7 @@ class Run {
     pipeline_ = *std::move(pipeline);
   }
 
-  // The loader is at most one batch ahead by then: the ring has no room for
-  // more.
+  // The loader is at most one batch ahead: the ring has no room for more.
   void take_epoch() {
     for (bool ends = false; !ends && !taken_.error;) ends = take_batch();
   }
@@ -114,7 +113,7 @@ class Run {
     std::sort(taken_.why.begin(), taken_.why.end());
     return taken_;
   }
-  // The file system sees the loader's threads as another user's.
+  // Makes the loader's threads another user for the file system.
   static void read_as(unsigned user) { user_ = user; }
 
  private:
@@ -167,7 +166,8 @@ Taken changed_between(Change change) {
 
 }  // namespace
 
-TEST_CASE("a file that goes or changes during an epoch is a broken sample") {
+TEST_CASE(
+    "a file that is removed or damaged during an epoch is a broken sample") {
   const auto [what, why, change] = GENERATE(
       table<std::string, std::string, void (*)(const std::string&)>({
           {"gone", "No such file",
@@ -214,7 +214,9 @@ TEST_CASE("a file that goes or changes during an epoch is a broken sample") {
              ContainsSubstring("bad.jpg") && ContainsSubstring(why));
 }
 
-TEST_CASE("a file that grows, or is another picture, is what it is then") {
+TEST_CASE(
+    "a file that grows or is replaced by another picture is read as it is "
+    "now") {
   const Taken grown = changed_between([](const std::string& path) {
     auto bytes = jpeg_bytes(80, 60, 5);
     bytes.resize(bytes.size() + 100000, 0x55);
@@ -235,7 +237,7 @@ TEST_CASE("a file that grows, or is another picture, is what it is then") {
         *std::max_element(pixels.begin(), pixels.end()));
 }
 
-TEST_CASE("a file that may no longer be read is a broken sample") {
+TEST_CASE("a file that becomes unreadable is a broken sample") {
   const TempFolder folder;
   const auto dataset = six_pictures(folder);
   chmod(folder.path().c_str(), 0755);
@@ -252,7 +254,7 @@ TEST_CASE("a file that may no longer be read is a broken sample") {
   CHECK_THAT(taken.why[0], ContainsSubstring("bad.jpg: Permission denied"));
 }
 
-TEST_CASE("a folder that goes during an epoch ends the stream") {
+TEST_CASE("a folder that is emptied during an epoch ends the stream") {
   const TempFolder folder;
   Run run(six_pictures(folder), 100);
   run.take_epoch();
@@ -269,7 +271,7 @@ TEST_CASE("a folder that goes during an epoch ends the stream") {
   CHECK(taken.why.size() == 6);
 }
 
-TEST_CASE("files that change all the time never end a pipeline") {
+TEST_CASE("a constantly changing file never ends a pipeline") {
   const TempFolder folder;
   const auto dataset = six_pictures(folder);
   std::atomic<bool> stop{false};
@@ -294,7 +296,8 @@ TEST_CASE("files that change all the time never end a pipeline") {
   }
 }
 
-TEST_CASE("a read error is counted, named, and skipped or fatal by choice") {
+TEST_CASE(
+    "a read error is counted and named, and skipped or fatal as configured") {
   const TempFolder folder;
   const auto dataset = six_pictures(folder);
   const Faulty faulty(Fault::kError);
@@ -311,7 +314,7 @@ TEST_CASE("a read error is counted, named, and skipped or fatal by choice") {
   CHECK(fatal.samples.size() == 4);  // batches are of two
 }
 
-TEST_CASE("reads that come short or are interrupted give the same bits") {
+TEST_CASE("short and interrupted reads give the same bits") {
   const TempFolder folder;
   const auto dataset = six_pictures(folder);
   const Taken whole = Run(dataset, 2).take_rest();
@@ -348,10 +351,10 @@ std::shared_ptr<const Dataset> one_file(const TempFolder& folder,
 
 }  // namespace
 
-TEST_CASE("a shard or a file of records fails as its samples do") {
+TEST_CASE("faults of a shard or a file of records are faults of its samples") {
   const TempFolder folder;
   const auto dataset = one_file(folder, GENERATE(true, false));
-  SECTION("it cannot be read") {
+  SECTION("a read error ends the stream") {
     const Faulty faulty(Fault::kError);
     const Taken taken = Run(dataset, 2).take_rest();
     REQUIRE(taken.error);
@@ -360,13 +363,13 @@ TEST_CASE("a shard or a file of records fails as its samples do") {
                    ContainsSubstring("Input/output error"));
     CHECK(taken.counters.broken >= 4);
   }
-  SECTION("reads come short") {
+  SECTION("short reads give the same bits") {
     const Taken whole = Run(dataset, 2).take_rest();
     const Faulty faulty(Fault::kShort);
     CHECK(Run(dataset, 2).take_rest().samples == whole.samples);
   }
-  SECTION("it is written to, and has the same size") {
-    // So that the file system's clock has moved on.
+  SECTION("an overwritten file of the same size ends the stream") {
+    // Lets the file system's clock advance.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     Run run(dataset, 100);
     run.take_epoch();
@@ -377,7 +380,7 @@ TEST_CASE("a shard or a file of records fails as its samples do") {
     CHECK_THAT(taken.error->message,
                ContainsSubstring("written to since it was opened"));
   }
-  SECTION("it is cut") {
+  SECTION("a truncated file ends the stream") {
     Run run(dataset, 100);
     run.take_epoch();
     std::filesystem::resize_file(dataset->path(), 4096);

@@ -1,4 +1,4 @@
-// A pipeline whose process may have no more memory (RLIMIT_AS).
+// A pipeline in a process with limited memory (RLIMIT_AS).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@ constexpr bool kIsSanitized = true;  // its own memory would not fit either
 constexpr bool kIsSanitized = false;
 #endif
 
-// Runs in a child process that gets so much memory beyond what it has; true
-// there stands for a good end here.
+// Runs body in a child process with more_bytes of further memory; returns its
+// result.
 template <class Body>
 bool with_memory(uint64_t more_bytes, Body body) {
   if (kIsSanitized) return true;
@@ -64,7 +64,7 @@ std::shared_ptr<const Dataset> pictures_in(const TempFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("no memory for the ring is an error that says so") {
+TEST_CASE("no memory for the ring is an error that names the ring") {
   const TempFolder folder;
   write_jpegs(folder, 1);
   const auto dataset = pictures_in(folder);
@@ -77,7 +77,7 @@ TEST_CASE("no memory for the ring is an error that says so") {
   }));
 }
 
-TEST_CASE("no memory for more threads leaves those that there are") {
+TEST_CASE("without memory for more threads the existing ones continue") {
   const TempFolder folder;
   write_jpegs(folder, 8);
   const auto dataset = pictures_in(folder);
@@ -93,7 +93,7 @@ TEST_CASE("no memory for more threads leaves those that there are") {
   }));
 }
 
-TEST_CASE("no memory for a picture makes it a broken sample") {
+TEST_CASE("a picture too large for the memory is a broken sample") {
   const TempFolder folder;
   write_jpegs(folder, 3);
   write_file(folder.path("large.ppm"), ppm_bytes(5000, 4000, 1));
@@ -114,7 +114,7 @@ TEST_CASE("no memory for a picture makes it a broken sample") {
   }));
 }
 
-TEST_CASE("no memory for any sample ends the stream") {
+TEST_CASE("a dataset without a sample that fits into memory ends the stream") {
   const TempFolder folder;
   write_file(folder.path("large.ppm"), ppm_bytes(5000, 4000, 1));
   const auto dataset = pictures_in(folder);

@@ -22,7 +22,8 @@ Result<PipelineShape> shape_of(uint64_t memory_bytes, size_t threads) {
 
 }  // namespace
 
-TEST_CASE("without a bound there are the batches that threads need") {
+TEST_CASE(
+    "without a memory bound the ring has as many batches as the threads need") {
   auto few = shape_of(0, 1);
   REQUIRE(few);
   CHECK(few->ring.batches == 4);
@@ -32,7 +33,7 @@ TEST_CASE("without a bound there are the batches that threads need") {
   CHECK(many->ring.batches == 20);
 }
 
-TEST_CASE("ring and threads stay within the bound") {
+TEST_CASE("ring and threads stay within the memory bound") {
   for (const size_t threads : {1, 7, 64}) {
     const uint64_t least = 2 * kBatchBytes + threads * kMiB;
     for (const uint64_t more : {0ul, 1000ul, 50000ul, 1000000ul, 100000000ul}) {
@@ -48,7 +49,7 @@ TEST_CASE("ring and threads stay within the bound") {
   }
 }
 
-TEST_CASE("what elastic threads may use does not depend on the machine") {
+TEST_CASE("an elastic thread's memory does not depend on the machine's CPUs") {
   const auto shape_on = [](uint64_t memory_bytes, size_t cpus) {
     PipelineOptions options;
     options.batch_samples = 10;
@@ -71,12 +72,13 @@ TEST_CASE("what elastic threads may use does not depend on the machine") {
   CHECK(large.threads_max == 16);
   CHECK(large.thread_bytes == 32 * kMiB);
   CHECK(shape_on(1024 * kMiB, 4).thread_bytes == 32 * kMiB);
-  // Where nothing else is left, less than that is enough.
+  // A single thread may have less than that.
   CHECK(shape_on(8 * kMiB, 256).threads_max == 1);
   CHECK(shape_on(8 * kMiB, 256).thread_bytes == 4 * kMiB);
 }
 
-TEST_CASE("a bound that holds no two batches is an error that says what does") {
+TEST_CASE(
+    "a memory bound below two batches is an error that names the minimum") {
   const auto shape = shape_of(2 * kBatchBytes + 3 * kMiB - 1, 3);
   REQUIRE_FALSE(shape);
   CHECK(shape.error().code == Code::kLimit);
@@ -84,7 +86,8 @@ TEST_CASE("a bound that holds no two batches is an error that says what does") {
              ContainsSubstring("memory: ") && ContainsSubstring("3 threads"));
 }
 
-TEST_CASE("a prepared sample is a picture's crop, or the tensor") {
+TEST_CASE(
+    "a prepared sample has the size of a picture's crop or of the tensor") {
   CHECK(floats_per_sample(0, 224) == 150528);
   CHECK(floats_per_sample(3072, 224) == 3072);
 }

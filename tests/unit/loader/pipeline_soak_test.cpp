@@ -34,9 +34,9 @@ constexpr bool kMemoryIsOurs = true;
 constexpr uint64_t kSecond_ns = 1000000000;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr size_t kThreads = 4;
-// What a thread has besides: a stack, an arena, the decoder library's memory.
+// A thread's other memory: stack, arena, the decoder library's.
 constexpr uint64_t kThreadBase_bytes = kMiB;
-// A batch every half second for 24 hours, in ten minutes.
+// The batches of 24 hours at one per 0.5 s, within ten minutes.
 constexpr double kBatchesPerS = 24 * 3600 * 2 / 600.0;
 
 uint64_t resident_bytes() {
@@ -52,7 +52,7 @@ size_t entries(const char* folder) {
       std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-// One to four threads, another number each time it is asked.
+// One to four threads, a different number on each call.
 PipelineLink restless_link() {
   auto asked = std::make_shared<std::atomic<size_t>>(0);
   PipelineLink link;
@@ -70,7 +70,7 @@ PipelineOptions elastic_options() {
   return options;
 }
 
-// Takes the whole stream; at_end_of_epoch() comes after each epoch.
+// Takes the whole stream and calls at_end_of_epoch() after each epoch.
 template <class AtEnd>
 uint64_t take_all(Pipeline& pipeline, AtEnd at_end_of_epoch) {
   uint64_t batches = 0;
@@ -88,7 +88,7 @@ uint64_t take_all(Pipeline& pipeline, AtEnd at_end_of_epoch) {
 
 }  // namespace
 
-TEST_CASE("memory keeps its bound, and does not grow over 50 epochs") {
+TEST_CASE("memory stays within its bound and does not grow over 50 epochs") {
   constexpr uint64_t kBound_bytes = 48 * kMiB;
   const TempFolder folder;
   for (int i = 0; i < 24; ++i) {
@@ -113,8 +113,8 @@ TEST_CASE("memory keeps its bound, and does not grow over 50 epochs") {
   REQUIRE(bytes.size() == 50);
   CHECK((*pipeline)->counters().broken == 0);
   const uint64_t most_bytes = *std::max_element(bytes.begin(), bytes.end());
-  // On average one thread more or less may be alive, with its largest picture:
-  // that is chance. Losing a file of each sample would be many times as much.
+  // The average may differ by one living thread with its largest picture. A
+  // leak of a file per sample would be many times as much.
   constexpr uint64_t kThreadShare_bytes = kBound_bytes / 2 / kThreads;
   const auto mean = [](auto from, auto to) {
     return std::accumulate(from, to, uint64_t{0}) /
@@ -134,7 +134,7 @@ TEST_CASE("memory keeps its bound, and does not grow over 50 epochs") {
   CHECK(late_bytes <= early_bytes + kThreadShare_bytes);
 }
 
-TEST_CASE("a day's batches leave nothing behind") {
+TEST_CASE("a day's batches leak no memory, descriptor or thread") {
   const char* text = std::getenv("PENSTOCK_SOAK_S");
   const auto seconds = parse_uint(text ? text : "3", 1, 86400);
   REQUIRE(seconds);
@@ -156,7 +156,7 @@ TEST_CASE("a day's batches leave nothing behind") {
   const size_t files = entries("/proc/self/fd");
   const uint64_t begin_ns = monotonic_ns();
   const uint64_t lasts_ns = *seconds * kSecond_ns;
-  // Streams one after the other, each of which goes on where the last ended.
+  // Consecutive streams, each resumed at the end of the previous one.
   while (monotonic_ns() - begin_ns < lasts_ns) {
     options.is_ordered = streams++ % 2 == 0;
     auto pipeline = Pipeline::create(*dataset, options, restless_link());
@@ -178,7 +178,7 @@ TEST_CASE("a day's batches leave nothing behind") {
       static_cast<unsigned long long>(streams),
       double(early_bytes) / double(kMiB), double(late_bytes) / double(kMiB));
   CHECK(entries("/proc/self/fd") == files);
-  // A thread that was waited for is listed a moment longer.
+  // A joined thread stays listed for a moment.
   for (int i = 0; i < 500 && entries("/proc/self/task") > 1; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

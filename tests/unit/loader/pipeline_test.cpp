@@ -89,7 +89,7 @@ TEST_CASE("the same seed gives the same bits with any number of threads") {
   CHECK(all_samples(*make(folder, options), kFloats) != expected);
 }
 
-TEST_CASE("the bits stay while the pool grows and shrinks") {
+TEST_CASE("the bits do not change while the pool grows and shrinks") {
   const TempFolder folder;
   write_jpegs(folder, 10);
   PipelineOptions options = small_options(3000);
@@ -150,13 +150,13 @@ TEST_CASE("the pool follows the hint within its bounds") {
   CHECK(eventually([&] { return threads() == 2; }));
   hinted = 4;
   CHECK(eventually([&] { return threads() == 4; }));
-  present = false;  // penstockd went: back to what Slurm gave
+  present = false;  // without penstockd: back to Slurm's number
   CHECK(eventually([&] { return threads() == 2; }));
   loader.reset();
   CHECK(registered == 0);
 }
 
-TEST_CASE("a fixed number of threads ignores the hint's") {
+TEST_CASE("a fixed number of threads ignores the hint") {
   const TempFolder folder;
   write_jpegs(folder, 3);
   PipelineOptions options = small_options(UINT64_MAX);
@@ -172,7 +172,7 @@ TEST_CASE("a fixed number of threads ignores the hint's") {
   CHECK(loader->counters().threads == 2);
 }
 
-TEST_CASE("the hint's rate is kept") {
+TEST_CASE("reads stay within the hint's rate") {
   const TempFolder folder;
   for (int i = 0; i < 4; ++i) {
     write_file(folder.path(std::to_string(i) + ".ppm"), ppm_bytes(100, 100, i));
@@ -191,7 +191,7 @@ TEST_CASE("the hint's rate is kept") {
   CHECK(took.count() > 0.35);
 }
 
-TEST_CASE("a broken sample is counted, named once and left out") {
+TEST_CASE("a broken sample is counted, named once and skipped") {
   const TempFolder folder;
   write_jpegs(folder, 7);
   auto cut = jpeg_bytes(80, 60, 1);
@@ -229,7 +229,7 @@ TEST_CASE("a dataset of broken samples is an error") {
                                         "all samples of " + folder.path()));
 }
 
-TEST_CASE("only a broken last batch ends the stream without an error") {
+TEST_CASE("a stream whose last batch is broken ends without an error") {
   const TempFolder folder;
   write_jpegs(folder, 4);
   write_file(folder.path("4.jpg"), {1, 2, 3});
@@ -239,7 +239,7 @@ TEST_CASE("only a broken last batch ends the stream without an error") {
   CHECK(all_samples(*loader, kFloats).size() == 4);
 }
 
-TEST_CASE("options out of their range are refused") {
+TEST_CASE("options outside their range are refused") {
   const TempFolder folder;
   write_jpegs(folder, 1);
   PipelineOptions options = small_options(1);
@@ -258,7 +258,7 @@ TEST_CASE("options out of their range are refused") {
   CHECK(loader.error().code == Code::kInvalidArgument);
 }
 
-TEST_CASE("a ring beyond all measure is refused") {
+TEST_CASE("a ring beyond the size limit is refused") {
   const TempFolder folder;
   write_jpegs(folder, 1);
   PipelineOptions options = small_options(UINT64_MAX);
@@ -274,7 +274,7 @@ TEST_CASE("a ring beyond all measure is refused") {
              Catch::Matchers::ContainsSubstring("ring"));
 }
 
-TEST_CASE("costs are counted") {
+TEST_CASE("samples, bytes, fetch, preparation and CPU time are counted") {
   const TempFolder folder;
   write_jpegs(folder, 4);
   const auto loader = make(folder, small_options(40));

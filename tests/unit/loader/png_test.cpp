@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-// The pixels of a picture of one row.
+// The decoded pixels of a picture of one row.
 Bytes decode_row(const PngPicture& picture) {
   PixelBuffer buffer;
   auto image = decode_png(png_of(picture), buffer);
@@ -58,13 +58,13 @@ TEST_CASE("every colour type and depth becomes RGB of 8 bits") {
         Bytes{17, 17, 17, 255, 255, 255});
 }
 
-TEST_CASE("palettes are looked up, transparency is dropped") {
+TEST_CASE("palette colours are resolved, and transparency is dropped") {
   const Bytes colours{10, 20, 30, 40, 50, 60, 70, 80, 90};
   CHECK(decode_row({3, 1, 3, 8, false, {2, 0, 1}, colours}) ==
         Bytes{70, 80, 90, 10, 20, 30, 40, 50, 60});
   CHECK(decode_row({3, 1, 3, 2, false, {0b10000100}, colours, {0, 128}}) ==
         Bytes{70, 80, 90, 10, 20, 30, 40, 50, 60});
-  // Colours under full transparency stay what they are.
+  // Fully transparent colours are kept.
   CHECK(decode_row({2, 1, 6, 8, false, {1, 2, 3, 0, 4, 5, 6, 128}}) ==
         Bytes{1, 2, 3, 4, 5, 6});
   CHECK(decode_row({2, 1, 4, 8, false, {7, 0, 9, 255}}) ==
@@ -72,7 +72,7 @@ TEST_CASE("palettes are looked up, transparency is dropped") {
   CHECK(decode_row({1, 1, 4, 16, false, {7, 8, 0, 0}}) == Bytes{7, 7, 7});
 }
 
-TEST_CASE("interlaced pictures are decoded, and one buffer serves many") {
+TEST_CASE("interlaced pictures are decoded, and a buffer is reusable") {
   PixelBuffer buffer;
   PngPicture picture = large_picture();
   for (const bool is_interlaced : {true, false, true}) {
@@ -85,7 +85,7 @@ TEST_CASE("interlaced pictures are decoded, and one buffer serves many") {
   }
 }
 
-TEST_CASE("every shortened PNG is refused") {
+TEST_CASE("every truncated PNG is refused") {
   const Bytes whole = png_of(large_picture());
   for (size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size, whole.size());
@@ -94,9 +94,9 @@ TEST_CASE("every shortened PNG is refused") {
   }
 }
 
-TEST_CASE("a damaged PNG is refused") {
+TEST_CASE("a PNG with damaged pixels is refused") {
   const Bytes whole = png_of(large_picture());
-  // From the header's chunk to the end one of all checksums must be wrong.
+  // From the header's chunk on, any change makes a checksum wrong.
   for (size_t at = 8; at < whole.size(); at += 5) {
     Bytes file = whole;
     file[at] ^= 0x10;
@@ -104,7 +104,7 @@ TEST_CASE("a damaged PNG is refused") {
     PixelBuffer buffer;
     const auto image = decode_png(file, buffer);
     if (image) {
-      // An ancillary chunk was hit, which says nothing of pixels.
+      // The change was in an ancillary chunk, without effect on pixels.
       CHECK(Bytes(image->pixels, image->row(21)) == large_picture().rows);
     }
   }
@@ -113,7 +113,8 @@ TEST_CASE("a damaged PNG is refused") {
   check_error(file, "PNG: ");
 }
 
-TEST_CASE("a PNG beyond the bounds is refused before memory is taken") {
+TEST_CASE(
+    "a PNG beyond the size limits is refused before memory is allocated") {
   Bytes file = png_of({1, 1, 0, 8, false, {1}});
   const auto set_size = [&](uint32_t width, uint32_t height) {
     for (size_t i = 0; i < 4; ++i) {

@@ -8,7 +8,7 @@ using penstock::parse_ppm;
 using penstock::test::bytes_of;
 using penstock::test::ppm_bytes;
 
-TEST_CASE("a PPM's pixels are found where they stand") {
+TEST_CASE("a PPM's pixels are used in place") {
   const auto file = ppm_bytes(5, 3, 1);
   auto image = parse_ppm(file);
   REQUIRE(image);
@@ -18,7 +18,7 @@ TEST_CASE("a PPM's pixels are found where they stand") {
   CHECK(image->row(2) == image->pixels + 2 * 15);
 }
 
-TEST_CASE("comments and any white space are allowed in the header") {
+TEST_CASE("the header may have comments and any white space") {
   auto file = bytes_of("P6 # made by hand\n# twice\n2\t# width\n1\r\n255 ");
   const size_t header = file.size();
   file.insert(file.end(), 6, 9);
@@ -27,7 +27,7 @@ TEST_CASE("comments and any white space are allowed in the header") {
   CHECK(image->pixels == file.data() + header);
 }
 
-TEST_CASE("pixels that look like white space belong to the picture") {
+TEST_CASE("pixel bytes with the value of white space belong to the picture") {
   auto file = bytes_of("P6 1 1 255\n");
   file.insert(file.end(), {'\n', ' ', '#'});
   auto image = parse_ppm(file);
@@ -35,13 +35,13 @@ TEST_CASE("pixels that look like white space belong to the picture") {
   CHECK(image->pixels[0] == '\n');
 }
 
-TEST_CASE("what follows the pixels is ignored") {
+TEST_CASE("data after the pixels are ignored") {
   auto file = ppm_bytes(2, 2, 1);
   file.push_back('x');
   CHECK(parse_ppm(file));
 }
 
-TEST_CASE("a wrong header is refused, and says why") {
+TEST_CASE("an invalid header is refused with its cause") {
   const auto [text, why] = GENERATE(table<std::string, std::string>({
       {"", "does not begin with P6"},
       {"P6", "does not begin with P6"},
@@ -71,7 +71,7 @@ TEST_CASE("a wrong header is refused, and says why") {
   CHECK_THAT(image.error().message, ContainsSubstring(why));
 }
 
-TEST_CASE("every shortened PPM is refused") {
+TEST_CASE("every truncated PPM is refused") {
   const auto whole = ppm_bytes(4, 4, 2);
   for (size_t size = 0; size < whole.size(); ++size) {
     const std::vector<uint8_t> part(whole.begin(),

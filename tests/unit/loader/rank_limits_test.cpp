@@ -21,7 +21,7 @@ using penstock::test::TempFolder;
 
 namespace {
 
-// Answers every LIMIT with one status and keeps what was asked.
+// Answers every LIMIT with one status and records the requests.
 class FakeAgent {
  public:
   FakeAgent(const std::string& path, int32_t status)
@@ -83,7 +83,7 @@ int cpus_of(pid_t tid) {
 
 }  // namespace
 
-TEST_CASE("penstockd is asked, asked again, and told of the end") {
+TEST_CASE("limits are requested from penstockd, renewed, and ended") {
   const TempFolder folder;
   const std::string path = folder.path() + "/socket";
   FakeAgent agent(path, 0);
@@ -111,7 +111,7 @@ TEST_CASE("penstockd is asked, asked again, and told of the end") {
   CHECK(asked[3].ends == 1);
 }
 
-TEST_CASE("a penstockd that was away is asked again") {
+TEST_CASE("limits are requested again from a restarted penstockd") {
   const TempFolder folder;
   const std::string path = folder.path() + "/socket";
   std::optional<FakeAgent> agent(std::in_place, path, 0);
@@ -121,7 +121,7 @@ TEST_CASE("a penstockd that was away is asked again") {
   CHECK(ready.cores_by == "quota");
   agent.reset();
   REQUIRE(::unlink(path.c_str()) == 0);
-  limits.renew(UINT64_MAX / 4);  // nobody there
+  limits.renew(UINT64_MAX / 4);  // no penstockd
   agent.emplace(path, 0);
   limits.renew(UINT64_MAX / 2);
   const auto asked = agent->asked();
@@ -129,7 +129,7 @@ TEST_CASE("a penstockd that was away is asked again") {
   CHECK(asked[0].millicores == 500);
 }
 
-TEST_CASE("without penstockd whole CPUs are set, and put back") {
+TEST_CASE("without penstockd whole CPUs are set by affinity, then restored") {
   const int before = cpus_of(0);
   {
     RankLimits limits("/nonexistent/socket");
@@ -155,7 +155,7 @@ TEST_CASE("without penstockd whole CPUs are set, and put back") {
   CHECK(cpus_of(0) == before);
 }
 
-TEST_CASE("what penstockd refuses is said with its words") {
+TEST_CASE("a refusal by penstockd is reported with its message") {
   const TempFolder folder;
   const std::string path = folder.path() + "/socket";
   FakeAgent agent(path, ENODEV);

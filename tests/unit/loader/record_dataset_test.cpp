@@ -9,7 +9,7 @@ using namespace penstock;
 using namespace penstock::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("records are a label and a tensor each, behind a header") {
+TEST_CASE("a file of records has a header, then a label and a tensor each") {
   const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
   const TempFolder folder;
   write_file(folder.path("r"),
@@ -27,7 +27,7 @@ TEST_CASE("records are a label and a tensor each, behind a header") {
     CHECK(dataset.label(index) == labels[index]);
     const auto bytes = reader->open(index, SampleSource::kUsual);
     if (!bytes && bytes.error().code == Code::kUnavailable) {
-      WARN(bytes.error().message);  // /tmp is on such a file system
+      WARN(bytes.error().message);  // the file system of /tmp refuses O_DIRECT
       return;
     }
     REQUIRE(bytes);
@@ -56,7 +56,7 @@ TEST_CASE("records may have no label") {
   CHECK(reader->label() == kNoLabel);
 }
 
-TEST_CASE("records of a file that changed are refused by name") {
+TEST_CASE("a record of a changed file is refused with its name") {
   const TempFolder folder;
   write_file(folder.path("r"), {1, 2, 3, 4});
   auto dataset = open_records(folder.path("r"), {.record_bytes = 2});
@@ -77,7 +77,7 @@ TEST_CASE("records of a file that changed are refused by name") {
   is_named(opened.error());
 }
 
-TEST_CASE("a label that cannot be read is none") {
+TEST_CASE("an unreadable label counts as no label") {
   const TempFolder folder;
   write_file(folder.path("r"), {1, 2, 3, 4});
   auto dataset = open_records(folder.path("r"), {2, 1, 0});
@@ -87,7 +87,7 @@ TEST_CASE("a label that cannot be read is none") {
   CHECK((*dataset)->label(1) == kNoLabel);
 }
 
-TEST_CASE("a layout that does not fit is refused, and says why") {
+TEST_CASE("a layout that does not match the file is refused with its cause") {
   const TempFolder folder;
   write_file(folder.path("r"), {1, 2, 3, 4, 5, 6});
   mkdir(folder.path("folder").c_str(), 0700);

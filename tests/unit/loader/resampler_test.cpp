@@ -116,7 +116,7 @@ double exact(const RandomCase& it, int channel, int y, int x) {
   return sum;
 }
 
-// What resampler.h promises.
+// The bound that resampler.h states.
 double bound(const RandomCase& it) {
   const auto taps_of = [&](double length) {
     return std::ceil(2 * std::max(length / it.out_side, 1.0));
@@ -126,7 +126,7 @@ double bound(const RandomCase& it) {
 
 }  // namespace
 
-TEST_CASE("both kernels give the same bits") {
+TEST_CASE("the portable kernel and the best one give the same bits") {
   const uint64_t seed = GENERATE(range(0, 300));
   CAPTURE(seed);
   const RandomCase it(seed);
@@ -154,7 +154,7 @@ TEST_CASE("any crop is within the stated bound of the exact filter") {
   }
 }
 
-TEST_CASE("the whole picture at its own size is only normalised") {
+TEST_CASE("a whole picture at its original size is only normalised") {
   const auto pixels = ramp(8, 8);
   std::vector<float> out(3 * 8 * 8);
   Resampler(8).run({pixels.data(), 8, 8}, Crop{0, 0, 8, 8, false}, out.data());
@@ -177,7 +177,7 @@ TEST_CASE("a flip mirrors left and right") {
   CHECK(out[64] == Approx(normalised(0, 1)).margin(1e-5));
 }
 
-TEST_CASE("a crop is averaged, and nothing outside it enters") {
+TEST_CASE("a crop is averaged without pixels from outside it") {
   auto pixels = ramp(16, 16);
   std::vector<float> out(3 * 4 * 4);
   const Crop crop{4, 2, 8, 12, false};
@@ -202,7 +202,7 @@ TEST_CASE("a crop is averaged, and nothing outside it enters") {
   CHECK(again == out);
 }
 
-TEST_CASE("enlarging a single pixel reads nothing beyond it") {
+TEST_CASE("enlarging a single pixel reads no byte beyond it") {
   const std::vector<uint8_t> pixel{50, 60, 70};
   std::vector<float> out(3 * 5 * 5);
   Resampler(5).run({pixel.data(), 1, 1}, Crop{0, 0, 1, 1, true}, out.data());

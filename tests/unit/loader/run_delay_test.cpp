@@ -39,7 +39,7 @@ struct Crowded {
   pid_t rival = -1;
 };
 
-// Uses 0.3 s of CPU; the time that it takes, seconds.
+// Uses 0.3 s of CPU time; returns the elapsed seconds.
 double compute() {
   const uint64_t begin_ns = monotonic_ns();
   const uint64_t end_ns = thread_cpu_ns() + 300'000'000;
@@ -50,13 +50,13 @@ double compute() {
 
 }  // namespace
 
-TEST_CASE("a lap is the time that the thread waited for its CPU") {
+TEST_CASE("a lap is the time for which the thread waited for its CPU") {
   const Crowded crowded;
   RunDelay delay;
   const double wall_s = compute();
   const double lap_s = double(delay.lap_ns()) * 1e-9;
   CHECK(lap_s > 0.1);
-  // A hypervisor's share of the time is no delay.
+  // Time taken by the hypervisor does not count as delay.
   CHECK(lap_s <= wall_s - 0.3 + 0.02);
 }
 

@@ -32,7 +32,7 @@ class Prepared {
   explicit Prepared(ReadMode mode)
       : preparer_(*dataset_, {mode, kSide}, bucket_) {}
 
-  // Whether its file is cached after one more sample from there.
+  // Whether the file is cached after reading a sample from `source`.
   bool leaves_cached(SampleSource source) {
     SampleFacts facts;
     const Status prepared = preparer_.prepare(
@@ -71,7 +71,7 @@ class Prepared {
 
 }  // namespace
 
-TEST_CASE("a sample comes from where it is to come from") {
+TEST_CASE("each source of a sample uses the page cache as specified") {
   const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
   Prepared it(mode);
   it.write_back();
@@ -79,18 +79,18 @@ TEST_CASE("a sample comes from where it is to come from") {
     WARN("skipped: /tmp keeps its files in memory");
     return;
   }
-  // As usual: the page cache is filled, or passed by.
+  // The usual source fills the page cache, or bypasses it with direct reads.
   CHECK(it.leaves_cached(SampleSource::kUsual) ==
         (mode == ReadMode::kBuffered));
-  // To be measured in memory it has to be there.
+  // A read from memory needs the file in the page cache.
   CHECK(it.leaves_cached(SampleSource::kMemory));
   CHECK(it.leaves_cached(SampleSource::kStorage) ==
         (mode == ReadMode::kBuffered));
 }
 
-TEST_CASE("a centred square is what Pillow's filter makes of it") {
-  // 28 of 32 pixels a side, to 14: each output is of the 4 pixels a side around
-  // its centre, weighted 1, 3, 3, 1, but that nothing outside enters.
+TEST_CASE("a centred square equals the result of Pillow's filter") {
+  // 28 of 32 pixels a side become 14: each output averages the 4 pixels a side
+  // around its centre, weighted 1, 3, 3, 1, without pixels outside the square.
   constexpr int kWidth = 40;
   constexpr int kHeight = 32;
   constexpr int kOut = 14;
@@ -136,7 +136,7 @@ TEST_CASE("a centred square is what Pillow's filter makes of it") {
   }
 }
 
-TEST_CASE("a sample's bits depend on its file and the seed only") {
+TEST_CASE("a sample's bits depend only on its file and the seed") {
   const TempFolder folder;
   write_jpegs(folder, 3);
   const auto dataset = open_folder(folder.path());

@@ -30,14 +30,14 @@ struct Order {
   SamplerState end;
 };
 
-// What all ranks together load of the epoch that `from` is in, round by round;
-// they stop after so many rounds.
+// The samples that all ranks load of the epoch of `from`, round by round, up to
+// a number of rounds.
 Order rounds(SamplerOptions options, const std::optional<SamplerState>& from,
              uint64_t most = UINT64_MAX) {
   Order order;
   const EpochSampler any = make(options, from);
   const uint64_t end = std::min(any.epoch_end(0), most);
-  // Where nothing is left of it, sample 0 is of the next epoch.
+  // If the epoch has no samples left, sample 0 is of the next one.
   const uint64_t epoch = any.sample_at(0).epoch;
   for (uint64_t n = 0; n < end; ++n) {
     for (options.rank = 0; options.rank < options.ranks; ++options.rank) {
@@ -95,7 +95,7 @@ TEST_CASE("an epoch's order does not depend on the number of ranks") {
   }
 }
 
-TEST_CASE("epochs go on anywhere, with another number of ranks") {
+TEST_CASE("an epoch can be resumed anywhere with another number of ranks") {
   const uint64_t seed = test_seed();
   INFO("PENSTOCK_TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
@@ -119,12 +119,12 @@ TEST_CASE("epochs go on anywhere, with another number of ranks") {
       REQUIRE(state->position == position);
       options.ranks = 1 + random() % std::min<uint64_t>(9, options.count);
     }
-    // Nothing but a round's rest was left out.
+    // Only the remainder of a round was left out.
     REQUIRE(position + options.ranks > whole.size());
   }
 }
 
-TEST_CASE("a sampler that goes on is the one that was not interrupted") {
+TEST_CASE("a resumed sampler equals an uninterrupted one") {
   const uint64_t seed = test_seed();
   INFO("PENSTOCK_TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
@@ -146,7 +146,7 @@ TEST_CASE("a sampler that goes on is the one that was not interrupted") {
   }
 }
 
-TEST_CASE("epochs differ when they are shuffled, and only then") {
+TEST_CASE("epochs differ if and only if they are shuffled") {
   SamplerOptions options{.count = 100, .seed = 3};
   const EpochSampler shuffled = make(options);
   options.shuffle = false;
@@ -162,13 +162,13 @@ TEST_CASE("epochs differ when they are shuffled, and only then") {
   CHECK(shuffled.samples_per_epoch() == 100);
 }
 
-TEST_CASE("more ranks than samples are padded round and round") {
+TEST_CASE("with more ranks than samples the padding repeats the samples") {
   const Order order =
       rounds({.count = 3, .ranks = 8, .shuffle = false}, std::nullopt);
   CHECK(order.samples == std::vector<uint64_t>{0, 1, 2, 0, 1, 2, 0, 1});
 }
 
-TEST_CASE("options and states that do not fit are refused, and say why") {
+TEST_CASE("invalid options and states are refused with their cause") {
   SamplerOptions options{.count = 10, .seed = 1, .ranks = 2};
   std::optional<SamplerState> state;
   std::string why;
@@ -188,33 +188,33 @@ TEST_CASE("options and states that do not fit are refused, and say why") {
     options.ranks = (uint64_t{1} << 31) + 1;
     why = "allowed: 1 to 2^31";
   }
-  SECTION("no such rank") {
+  SECTION("a rank beyond the number of ranks") {
     options.rank = 2;
     why = "rank 2 of 2";
   }
-  SECTION("nothing left when the tail is dropped") {
+  SECTION("an epoch that is empty without its tail") {
     options.ranks = 11;
     options.tail = EpochTail::kDrop;
     why = "pad it";
   }
-  SECTION("another dataset") {
+  SECTION("a state of another dataset") {
     state = SamplerState{11, 1, true, 0, 0};
     why = "dataset of 11 samples; this one has 10";
   }
-  SECTION("another seed") {
+  SECTION("a state of another seed") {
     state = SamplerState{10, 2, true, 0, 0};
     why = "seed 2; asked for: 1";
   }
-  SECTION("shuffled") {
+  SECTION("a state of a shuffled order") {
     options.shuffle = false;
     state = SamplerState{10, 1, true, 0, 0};
     why = "of a shuffled order";
   }
-  SECTION("not shuffled") {
+  SECTION("a state of an order that is not shuffled") {
     state = SamplerState{10, 1, false, 0, 0};
     why = "not shuffled";
   }
-  SECTION("beyond the epoch") {
+  SECTION("a state beyond the epoch") {
     state = SamplerState{10, 1, true, 0, 11};
     why = "position 11 is beyond its 10";
   }

@@ -11,7 +11,7 @@ using namespace penstock;
 using penstock::test::TempFolder;
 using penstock::test::write_file;
 
-TEST_CASE("what samples hold, from some of them") {
+TEST_CASE("the bytes of a dataset are estimated from some samples") {
   const TempFolder folder;
   std::vector<std::string> paths;
   for (int i = 0; i < 1000; ++i) {
@@ -21,27 +21,27 @@ TEST_CASE("what samples hold, from some of them") {
   const auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
   CHECK(bytes_of_samples(**dataset) == Approx(1e6));
-  // Those that are gone are taken to be like the others.
+  // Removed files count with the average of the others.
   std::filesystem::remove(paths[0]);
   CHECK(bytes_of_samples(**dataset) == Approx(1e6));
   for (const std::string& path : paths) std::filesystem::remove(path);
   CHECK(bytes_of_samples(**dataset) == 0);
 }
 
-TEST_CASE("samples in memory are read at a rate") {
+TEST_CASE("the read rate of samples in memory is measured") {
   const TempFolder folder;
   const std::string file = folder.path("file.jpg");
   write_file(file, std::vector<uint8_t>(1 << 20));
   const auto dataset = open_folder(folder.path());
   REQUIRE(dataset);
-  // No disk of today's gives a page that was just written anew.
+  // A page just written is read from memory, faster than from any disk.
   CHECK(read_bytes_per_s(**dataset, {0, 0, 0}) > 1e7);
   CHECK(read_bytes_per_s(**dataset, {}) == 0);
   std::filesystem::remove(file);
   CHECK(read_bytes_per_s(**dataset, {0}) == 0);
 }
 
-TEST_CASE("file systems by name") {
+TEST_CASE("a file system's name tells whether it keeps files in memory") {
   CHECK(filesystem_of("/nonexistent").empty());
   CHECK(keeps_files_in_memory("tmpfs"));
   CHECK_FALSE(keeps_files_in_memory("ext4"));
@@ -51,7 +51,7 @@ TEST_CASE("file systems by name") {
   }
 }
 
-TEST_CASE("there is room for a cache, and no more than the machine has") {
+TEST_CASE("the room for a cache is positive and below 1 PB") {
   const double room = cache_room_bytes();
   CHECK(room > 0);
   CHECK(room < 1e15);

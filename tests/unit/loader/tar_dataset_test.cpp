@@ -10,7 +10,7 @@ using namespace penstock;
 using namespace penstock::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("shards are one dataset, read in any order, buffered and direct") {
+TEST_CASE("shards form one dataset, read in any order, buffered and direct") {
   const ReadMode mode = GENERATE(ReadMode::kBuffered, ReadMode::kDirect);
   const auto source = GENERATE(SampleSource::kUsual, SampleSource::kMemory,
                                SampleSource::kStorage);
@@ -34,7 +34,7 @@ TEST_CASE("shards are one dataset, read in any order, buffered and direct") {
   for (const uint64_t index : {2u, 0u, 1u, 1u, 2u}) {
     const auto bytes = reader->open(index, source);
     if (!bytes && bytes.error().code == Code::kUnavailable) {
-      WARN(bytes.error().message);  // /tmp is on such a file system
+      WARN(bytes.error().message);  // the file system of /tmp refuses O_DIRECT
       return;
     }
     REQUIRE(bytes);
@@ -74,7 +74,7 @@ TEST_CASE("a shard that changes between opening and reading is refused") {
              ContainsSubstring(folder.path("0.tar") + ": a.jpg: 100000 bytes"));
 }
 
-TEST_CASE("shards that cannot be used are refused, naming file and offset") {
+TEST_CASE("unusable shards are refused with file and offset") {
   const TempFolder folder;
   write_file(folder.path("good.tar"), tar_of({{"a.jpg", "a"}}));
   write_file(folder.path("none.tar"), tar_of({{"a.txt", "a"}}));
@@ -91,7 +91,7 @@ TEST_CASE("shards that cannot be used are refused, naming file and offset") {
   REQUIRE_FALSE(alone);
   CHECK(alone.error().code == code);
   CHECK_THAT(alone.error().message, ContainsSubstring(why));
-  // One without a picture does no harm beside others.
+  // A shard without a picture is valid together with others.
   CHECK(open_tar_shards({folder.path("good.tar"), folder.path(name)}).ok() ==
         (name == "none.tar"));
   CHECK_FALSE(open_tar_shards({}));

@@ -34,7 +34,8 @@ std::vector<std::pair<std::string, int64_t>> found(const Members& members) {
 
 }  // namespace
 
-TEST_CASE("members of one key are a sample, its label from .cls") {
+TEST_CASE(
+    "members with the same key form a sample, labelled by its .cls member") {
   const auto all = found({{"0.jpg", "a"},
                           {"0.cls", "17\n"},
                           {"1.cls", "0"},
@@ -49,7 +50,9 @@ TEST_CASE("members of one key are a sample, its label from .cls") {
                                                      {"./b.c/1.seg.png", -1}});
 }
 
-TEST_CASE("the first picture counts; what has no key or picture does not") {
+TEST_CASE(
+    "a sample is its first picture; members without key or picture are "
+    "ignored") {
   const auto all = found({{"README", "text"},
                           {"a/.hidden.jpg", "x"},
                           {"0.jpg", "a"},
@@ -62,7 +65,7 @@ TEST_CASE("the first picture counts; what has no key or picture does not") {
   CHECK(found({}).empty());
 }
 
-TEST_CASE("a sample that cannot be right is refused, and named") {
+TEST_CASE("an invalid sample is refused with its name") {
   const auto [members, why] = GENERATE(table<Members, std::string>({
       {{{"0.jpg", ""}}, "at byte 512: 0.jpg: an empty picture"},
       {{{"0.jpg", "a"}, {"0.cls", "cat"}}, "at byte 1536: 0.cls: no label"},

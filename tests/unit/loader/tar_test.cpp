@@ -51,7 +51,7 @@ std::string text_of(const std::vector<uint8_t>& tar, const TarMember& member) {
 
 }  // namespace
 
-TEST_CASE("regular members are found with their places") {
+TEST_CASE("regular members are found with their offsets and sizes") {
   std::vector<uint8_t> tar;
   add_member(tar, "folder/", "", '5');
   add_member(tar, "folder/a.jpg", "picture");
@@ -69,12 +69,12 @@ TEST_CASE("regular members are found with their places") {
   CHECK(all.members[2].bytes == 0);
 }
 
-TEST_CASE("what GNU tar writes is read, in each of its formats") {
+TEST_CASE("archives of GNU tar are read in each of its formats") {
   const char* format = GENERATE("gnu", "oldgnu", "pax", "posix", "ustar", "v7");
   CAPTURE(format);
   const bool is_long = std::string(format) != "v7";
   const TempFolder folder;
-  // Over 100 bytes, but in parts that ustar can divide.
+  // Over 100 bytes, in parts that ustar can split.
   const std::string deep = std::string(80, 'd') + "/" + std::string(80, 'e');
   const std::string name = is_long ? deep + "/long.jpg" : "short.jpg";
   std::filesystem::create_directories(folder.path(deep));
@@ -94,13 +94,13 @@ TEST_CASE("what GNU tar writes is read, in each of its formats") {
   CHECK(text_of(tar, all.members[1]) == "7\n");
 }
 
-TEST_CASE("names and sizes of pax and GNU tar hold for one member") {
+TEST_CASE("names and sizes of pax and GNU tar apply to one member") {
   std::vector<uint8_t> tar;
   add_member(tar, "g", "52 comment=a global header, which says nothing here\n",
              'g');
   const std::string name(300, 'n');
   add_member(tar, "x", "310 path=" + name + "\n10 size=3\n", 'x');
-  // The size field cannot hold what pax says, and may say anything.
+  // The size field is overridden by pax and may have any value.
   auto header = tar_header("short", 3);
   std::memcpy(header.data() + 124, "00000000000", 11);
   sign_tar_header(header, 0);
@@ -134,7 +134,7 @@ TEST_CASE("a size may be written in binary") {
   CHECK(all.members[0].bytes == 3);
 }
 
-TEST_CASE("an archive cut short anywhere says so, and where") {
+TEST_CASE("an archive truncated anywhere is refused with the offset") {
   std::vector<uint8_t> tar;
   add_member(tar, "a.jpg", std::string(700, 'a'));
   add_member(tar, "b.jpg", std::string(100, 'b'));
@@ -150,20 +150,20 @@ TEST_CASE("an archive cut short anywhere says so, and where") {
   }
 }
 
-TEST_CASE("a damaged archive is refused, and the place is named") {
+TEST_CASE("a damaged archive is refused with the offset") {
   std::vector<uint8_t> tar;
   add_member(tar, "a", "a");
   add_member(tar, "b", "b");
   std::string why = "at byte 1024: ";
-  SECTION("another byte") {
+  SECTION("a changed byte in a header") {
     tar[1024] = 'x';
     why += "damaged header: its checksum is wrong";
   }
-  SECTION("no tar at all") {
+  SECTION("a file that is not a tar archive") {
     tar[0] = 0x1f;
     why = "at byte 0: no tar header; compressed archives";
   }
-  SECTION("a size that is no number") {
+  SECTION("a size that is not a number") {
     std::memcpy(tar.data() + 1024 + 124, "12345678x", 9);
     sign_tar_header(tar, 1024);
     why += "damaged header: its size";
@@ -178,7 +178,7 @@ TEST_CASE("a damaged archive is refused, and the place is named") {
     sign_tar_header(tar, 1024);
     why += "cut short: 8589934591 bytes are to follow, 1536 do";
   }
-  SECTION("a sparse file of GNU tar's") {
+  SECTION("a sparse file of GNU tar") {
     tar[1024 + 156] = 'S';
     sign_tar_header(tar, 1024);
     why += "sparse files are not handled";
@@ -217,7 +217,7 @@ TEST_CASE("a name over 64 KiB is refused") {
   CHECK_THAT(walk(tar).error, ContainsSubstring("allowed: 64 KiB"));
 }
 
-TEST_CASE("the source's error is handed on") {
+TEST_CASE("an error of the source is returned") {
   TarWalker walker({1024, [](uint64_t, std::span<uint8_t>) {
                       return Status(system_error(EIO, "disk"));
                     }});

@@ -24,24 +24,24 @@ uint64_t read_for(TokenBucket& bucket, uint64_t record_bytes, double seconds,
 
 }  // namespace
 
-TEST_CASE("without a rate nothing waits") {
+TEST_CASE("without a rate no read waits") {
   TokenBucket bucket;
   for (int i = 0; i < 100; ++i) CHECK(bucket.take(1 << 30, kSecond) == 0);
 }
 
-TEST_CASE("the rate holds over time for small and for large records") {
+TEST_CASE("the average rate is exact for small and for large records") {
   const uint64_t record = GENERATE(100, 4096, 100000, 3000000);
   CAPTURE(record);
   TokenBucket bucket;
   uint64_t now_ns = kSecond;
   bucket.set_rate(1000000, now_ns);
   const uint64_t bytes = read_for(bucket, record, 100, now_ns);
-  // The burst comes on top, and the last record may be overdrawn.
+  // The burst is additional, and the last record may overdraw.
   CHECK(bytes >= 100000000);
   CHECK(bytes <= 100000000 + 100000 + 2 * record);
 }
 
-TEST_CASE("no more than a burst gathers while nobody reads") {
+TEST_CASE("at most one burst accumulates without reads") {
   TokenBucket bucket;
   uint64_t now_ns = kSecond;
   bucket.set_rate(1000000, now_ns);
@@ -51,7 +51,7 @@ TEST_CASE("no more than a burst gathers while nobody reads") {
   CHECK(bytes == 100000);
 }
 
-TEST_CASE("the time to wait is enough, and no longer than needed") {
+TEST_CASE("the returned wait is sufficient and no longer than needed") {
   TokenBucket bucket;
   uint64_t now_ns = kSecond;
   bucket.set_rate(1000000, now_ns);
@@ -62,7 +62,7 @@ TEST_CASE("the time to wait is enough, and no longer than needed") {
   CHECK(bucket.take(1, now_ns + wait_ns) == 0);
 }
 
-TEST_CASE("a changed rate holds for those who wait already") {
+TEST_CASE("a changed rate applies to waiting readers") {
   TokenBucket bucket;
   uint64_t now_ns = kSecond;
   bucket.set_rate(1000, now_ns);
@@ -74,14 +74,14 @@ TEST_CASE("a changed rate holds for those who wait already") {
   CHECK(bucket.take(1 << 30, now_ns) == 0);
 }
 
-TEST_CASE("a new limit owes nothing for what was read before") {
+TEST_CASE("a new limit does not count earlier reads") {
   TokenBucket bucket;
   REQUIRE(bucket.take(1 << 30, kSecond) == 0);
   bucket.set_rate(1000, kSecond);
   CHECK(bucket.take(50, kSecond) == 0);
 }
 
-TEST_CASE("a clock that stands still or goes back gives nothing") {
+TEST_CASE("a stopped or backward clock adds no tokens") {
   TokenBucket bucket;
   bucket.set_rate(1000, 10 * kSecond);
   REQUIRE(bucket.take(100, 10 * kSecond) == 0);

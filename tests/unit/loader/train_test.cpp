@@ -51,7 +51,7 @@ Summary example() {
 
 }  // namespace
 
-TEST_CASE("the command line is read") {
+TEST_CASE("the command line sets all options") {
   const Parsed parsed = parse({"--data",   "/d",
                                "/e",       "--record-bytes",
                                "3073",     "--label-bytes",
@@ -94,7 +94,7 @@ TEST_CASE("defaults: one epoch, auto threads") {
   CHECK_FALSE(parsed.options.records);
 }
 
-TEST_CASE("other nodes' caches are asked for with one's own") {
+TEST_CASE("--cache-peers requires --cache") {
   CHECK(parse({"--data", "/d"}).options.cache_peers.empty());
   const Parsed peers =
       parse({"--data", "/d", "--cache", "auto", "--cache-peers", "n[1-2],m"});
@@ -102,7 +102,7 @@ TEST_CASE("other nodes' caches are asked for with one's own") {
   CHECK_FALSE(parse({"--data", "/d", "--cache-peers", "auto"}).run);
 }
 
-TEST_CASE("a cache is asked for by its size") {
+TEST_CASE("--cache requests a cache of the given size") {
   CHECK_FALSE(parse({"--data", "/d"}).options.cache);
   const Parsed automatic = parse({"--data", "/d", "--cache", "auto"});
   REQUIRE(automatic.run);
@@ -120,7 +120,7 @@ TEST_CASE("a cache is asked for by its size") {
   CHECK_FALSE(named.options.cache->group);
 }
 
-TEST_CASE("a group's cache is asked for by the group's name or number") {
+TEST_CASE("--cache-group accepts a group's name or number") {
   for (const char* group : {"root", "0"}) {
     const Parsed parsed =
         parse({"--data", "/d", "--cache", "1G", "--cache-group", group});
@@ -163,7 +163,9 @@ TEST_CASE("a bad command line exits with 2") {
   CHECK(parsed.exit_code == 2);
 }
 
-TEST_CASE("auto threads are Slurm's, never more than the affinity") {
+TEST_CASE(
+    "auto threads are Slurm's CPUs of the task, at most those of the "
+    "affinity") {
   using penstock::entitled_threads;
   CHECK(entitled_threads(nullptr, 4) == 4);
   CHECK(entitled_threads("2", 4) == 2);
@@ -174,7 +176,7 @@ TEST_CASE("auto threads are Slurm's, never more than the affinity") {
   CHECK(entitled_threads(nullptr, 0) == 1);
 }
 
-TEST_CASE("what is reported follows the hint with auto threads only") {
+TEST_CASE("a report sets follows_hint with auto threads only") {
   penstock::TrainProgress progress;
   progress.samples = 64;
   progress.steps = 2;
@@ -195,7 +197,7 @@ TEST_CASE("what is reported follows the hint with auto threads only") {
   CHECK(fixed.exchange_ns == 7);
 }
 
-TEST_CASE("a step takes its time and burns its CPU") {
+TEST_CASE("a step lasts its set time and uses its set CPU time") {
   const WaitMode wait = GENERATE(WaitMode::kSleep, WaitMode::kSpin);
   EmulatedAccelerator accelerator(0.005, wait, 4);
   const std::atomic<bool> stop{false};
@@ -217,7 +219,7 @@ TEST_CASE("a step whose deadline has passed does not wait") {
   CHECK(penstock::monotonic_ns() - begin_ns < 500000000);
 }
 
-TEST_CASE("stop cuts a step short") {
+TEST_CASE("a stop request ends a step early") {
   EmulatedAccelerator accelerator(60, WaitMode::kSpin, 1000);
   const std::atomic<bool> stop{true};
   const uint64_t begin_ns = penstock::monotonic_ns();
@@ -225,7 +227,7 @@ TEST_CASE("stop cuts a step short") {
   CHECK(penstock::monotonic_ns() - begin_ns < 500000000);
 }
 
-TEST_CASE("the summary's figures follow from what was counted") {
+TEST_CASE("the summary's figures follow from the counters") {
   const Summary summary = example();
   CHECK(summary.rate_samples_per_s() == Approx(100));
   CHECK(summary.wait_share() == Approx(0.25));
@@ -261,7 +263,7 @@ TEST_CASE("every output says that the accelerator is emulated") {
                  ContainsSubstring("bytes_per_sample = 100.0"));
 }
 
-TEST_CASE("the outputs say what came out of the cache") {
+TEST_CASE("the outputs report samples and bytes from the cache") {
   TrainOptions options;
   Summary summary = example();
   using Catch::Matchers::ContainsSubstring;
@@ -279,7 +281,8 @@ TEST_CASE("the outputs say what came out of the cache") {
   CHECK(json["cached_bytes"] == 100 << 20);
 }
 
-TEST_CASE("jobs that share say so, and give whole epochs") {
+TEST_CASE(
+    "shares are named by option or environment and require whole epochs") {
   const Parsed none = parse({"--data", "/d"});
   CHECK(none.options.share.empty());
   const Parsed shares =
@@ -304,7 +307,7 @@ TEST_CASE("jobs that share say so, and give whole epochs") {
   CHECK(parse({"--data", "/d", "--share-window", "1"}).exit_code == 2);
 }
 
-TEST_CASE("the outputs say what was prepared together") {
+TEST_CASE("the outputs report the share's batches") {
   TrainOptions options;
   Summary summary = example();
   CHECK_FALSE(nlohmann::json::parse(penstock::summary_json(options, summary))
@@ -331,7 +334,7 @@ TEST_CASE("a run without a step writes no profile") {
   CHECK_FALSE(penstock::summary_profile(options, Summary{}));
 }
 
-TEST_CASE("a file that cannot be written is named") {
+TEST_CASE("a failed write is an error with the file's name") {
   auto written = penstock::write_text_file("/nonexistent/x", "text");
   REQUIRE_FALSE(written);
   CHECK_THAT(written.error().message,

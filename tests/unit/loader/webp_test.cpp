@@ -20,7 +20,7 @@ Bytes numbered_bytes(size_t size) {
 
 }  // namespace
 
-TEST_CASE("a WebP becomes RGB, transparency is dropped") {
+TEST_CASE("a WebP becomes RGB without transparency") {
   PixelBuffer buffer;
   const Bytes rows = numbered_bytes(3 * 13 * 7);
   auto image = decode_webp(webp_of(13, 7, rows), buffer);
@@ -33,7 +33,7 @@ TEST_CASE("a WebP becomes RGB, transparency is dropped") {
   CHECK(Bytes(alpha->pixels, alpha->row(1)) == Bytes{1, 2, 3, 4, 5, 6});
 }
 
-TEST_CASE("every shortened WebP is refused, and the buffer serves the next") {
+TEST_CASE("every truncated WebP is refused, and the buffer stays usable") {
   const Bytes whole = webp_of(13, 7, numbered_bytes(3 * 13 * 7));
   PixelBuffer buffer;
   for (size_t size = 1; size < whole.size(); ++size) {

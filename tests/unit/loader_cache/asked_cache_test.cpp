@@ -1,4 +1,4 @@
-// A job has the cache that it asks for, or runs without one.
+// A job gets its requested cache, or runs without one.
 #include "loader/api/asked_cache.h"
 
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ struct AskedCase : CacheCase {
     REQUIRE(opened);
     dataset = *opened;
   }
-  // As if it were somebody else's.
+  // Makes the folder unusable, as if it belonged to another user.
   void take_the_folder() const {
     const std::string path =
         base() + "/penstock-cache-" + std::to_string(::geteuid());
@@ -38,7 +38,7 @@ struct AskedCase : CacheCase {
 
 }  // namespace
 
-TEST_CASE("the cache that is asked for is before the data") {
+TEST_CASE("a requested cache is placed in front of the data set") {
   const AskedCase test;
   AskedCache asked;
   const auto found = asked.put_before(test.dataset, kWanted);
@@ -47,7 +47,7 @@ TEST_CASE("the cache that is asked for is before the data") {
   CHECK_FALSE(asked.trouble());
 }
 
-TEST_CASE("without a cache that cannot be had the data are as they were") {
+TEST_CASE("without the requested cache the data set is used directly") {
   const AskedCase test;
   test.take_the_folder();
   AskedCache asked;
@@ -66,7 +66,7 @@ TEST_CASE("without a cache that cannot be had the data are as they were") {
   CHECK(told == 1);
 }
 
-TEST_CASE("outside of a job a node's cache is alone, and that is told") {
+TEST_CASE("outside a job the cache has no peers, which is reported") {
   const AskedCase test;
   for (const char* name :
        {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"}) {
@@ -82,7 +82,7 @@ TEST_CASE("outside of a job a node's cache is alone, and that is told") {
              ContainsSubstring("without other nodes' caches: no SLURM_JOB"));
 }
 
-TEST_CASE("a job of one node has no others to ask") {
+TEST_CASE("a job of one node has no peers, which is not an error") {
   const AskedCase test;
   ::setenv("SLURMD_NODENAME", "n1", 1);
   AskedCache asked;
@@ -90,7 +90,7 @@ TEST_CASE("a job of one node has no others to ask") {
   CHECK_FALSE(asked.trouble());
 }
 
-TEST_CASE("nodes that cannot be the cache's are an error") {
+TEST_CASE("invalid lists of the cache's nodes are an error") {
   const AskedCase test;
   ::setenv("SLURMD_NODENAME", "n1", 1);
   const auto check = [&](const char* nodes, const char* why) {
@@ -106,7 +106,7 @@ TEST_CASE("nodes that cannot be the cache's are an error") {
   check("n1,n1", "comes twice");
 }
 
-TEST_CASE("a value that is not allowed is an error all the same") {
+TEST_CASE("an invalid option is an error instead of a run without a cache") {
   const AskedCase test;
   AskedCache asked;
   const auto refused =

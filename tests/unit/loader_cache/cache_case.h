@@ -1,4 +1,4 @@
-// A tmpfs folder of the test's own for caches, which goes with the object.
+// A temporary tmpfs folder for caches, removed by the destructor.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class CacheCase {
   std::string base_;
 };
 
-// What sample `index` is; its length depends on the index too.
+// The bytes of sample `index`; their length depends on the index too.
 inline std::vector<uint8_t> sample_bytes(uint64_t index, size_t most = 5000) {
   std::vector<uint8_t> bytes(most / 2 + index * 97 % (most / 2));
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -1,5 +1,5 @@
-// One process's side of a cache: what it gives back when memory runs short, and
-// that it trusts nothing that others wrote into the file.
+// One process's side of a cache: it releases memory when memory runs short, and
+// trusts no data that other processes wrote into the file.
 #include "loader/cache/cache_core.h"
 
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ constexpr uint64_t kSampleBytes = 20'000;
 
 struct CoreCase : CacheCase {
   std::vector<std::string> warned;
-  // What the job's cgroup leaves; nullopt: it has no limit.
+  // Free memory of the job's cgroup; nullopt: no limit.
   std::shared_ptr<std::optional<MemoryRoom>> room =
       std::make_shared<std::optional<MemoryRoom>>();
 
@@ -42,7 +42,7 @@ struct CoreCase : CacheCase {
         *std::move(file), *share, [room = room] { return *room; },
         [this](const std::string& what) { warned.push_back(what); });
   }
-  // Programs take memory, so that so many bytes are left; a look is due.
+  // Programs leave this many bytes, and the next reading is due.
   void leave(uint64_t left_bytes) const {
     *room = MemoryRoom{kLimit, left_bytes};
     std::this_thread::sleep_for(
@@ -62,7 +62,7 @@ void fill(CacheCore& core, uint64_t from, uint64_t to) {
   for (uint64_t i = from; i < to; ++i) core.store(i, bytes_of_sample(i), 1);
 }
 
-// Those that are in it, each of which is right.
+// The cached samples; checks each of them.
 std::vector<uint64_t> held(CacheCore& core) {
   std::vector<uint64_t> indices;
   for (uint64_t i = 0; i < kSamples; ++i) {
@@ -98,7 +98,7 @@ uint64_t filled_by(const CacheCore& core, uint64_t job) {
 
 constexpr uint64_t kPlace = place_bytes(kSampleBytes + 8);
 
-// What no slot says of a sample, in a file whose places end there.
+// Invalid slot words for a file whose places end at `end`.
 std::vector<uint64_t> hostile_words(uint64_t end) {
   const auto word = [](SlotWord::State state, uint64_t offset) {
     return SlotWord{state, 1000, 1, offset}.packed();
@@ -107,14 +107,15 @@ std::vector<uint64_t> hostile_words(uint64_t end) {
   return {word(kReady, 0), word(kReady, 64), word(kReady, kSlotsOffset),
           word(kReady, end), word(kReady, end - 64), word(kReady, end + kMiB),
           word(kReady, kMostOffset - 64), UINT64_MAX, UINT64_MAX - 1, 3,
-          // Of nobody that lives, with places in the index and behind the file.
+          // Claims of no living member, with places in the index and beyond the
+          // file.
           word(kClaimed, 64), word(kClaimed, kSlotsOffset),
           word(kClaimed, end + kMiB), word(kClaimed, kMostOffset - 64)};
 }
 
 }  // namespace
 
-TEST_CASE("nothing is put in where memory would run short") {
+TEST_CASE("no sample is stored if memory would run short") {
   CoreCase test;
   *test.room = MemoryRoom{kLimit, kLimit / 16 + 10 * kPlace};
   const auto core = test.open();
@@ -125,7 +126,7 @@ TEST_CASE("nothing is put in where memory would run short") {
              ContainsSubstring("the job's memory cgroup leaves no more"));
 }
 
-TEST_CASE("the newest samples make room for programs, and no more than that") {
+TEST_CASE("for programs the newest samples are dropped, no more than needed") {
   CoreCase test;
   const auto core = test.open();
   fill(*core, 0, 400);
@@ -146,7 +147,7 @@ TEST_CASE("the newest samples make room for programs, and no more than that") {
   CHECK_THAT(test.warned[0], ContainsSubstring("bytes back"));
 }
 
-TEST_CASE("what is filled again makes room again, not all at once") {
+TEST_CASE("a refilled cache drops samples again, and not all at once") {
   CoreCase test;
   const auto core = test.open();
   fill(*core, 0, 400);
@@ -165,7 +166,7 @@ TEST_CASE("what is filled again makes room again, not all at once") {
   CHECK(held(*core).size() == 400);
 }
 
-TEST_CASE("any of the job's processes makes room at once") {
+TEST_CASE("any process of the job drops samples for programs at once") {
   CoreCase test;
   const auto core = test.open(), other = test.open();
   for (const auto* looks : {&core, &other}) {
@@ -178,18 +179,18 @@ TEST_CASE("any of the job's processes makes room at once") {
   }
 }
 
-TEST_CASE("one process makes room at a time, until the figures show it") {
+TEST_CASE("only one process drops samples until memory figures are updated") {
   CoreCase test;
   const auto core = test.open(), other = test.open();
   fill(*core, 0, 400);
-  test.leave(0);  // all that was asked for is taken at once
+  test.leave(0);  // less than the reserve: samples must be dropped
   core->store(0, bytes_of_sample(0), 1);
   other->store(0, bytes_of_sample(0), 1);
   CHECK(core->counters().dropped > 0);
   CHECK(other->counters().dropped == 0);
 }
 
-TEST_CASE("a job gives only its own samples back, in whose memory they are") {
+TEST_CASE("a job drops only the samples that its own memory holds") {
   CoreCase test;
   const auto core = test.open(1);
   const auto other = test.open(2);
@@ -206,10 +207,10 @@ TEST_CASE("a job gives only its own samples back, in whose memory they are") {
   CHECK(held(*other).size() == 300);
 }
 
-TEST_CASE("who is killed costs its job nothing, and the next job its own") {
+TEST_CASE("a place of a killed process is charged to the job that reuses it") {
   CoreCase test;
   const auto core = test.open(1);
-  // A process of job 2 that was killed when it had a place.
+  // A process of job 2 was killed while it had a place.
   Slot& slot = core->file().slot(5);
   const auto leave_place = [&] {
     auto dead = FillShare::open(core->file().shares(), 2, kMany);
@@ -230,7 +231,7 @@ TEST_CASE("who is killed costs its job nothing, and the next job its own") {
   CHECK(filled_by(*core, 1) == 0);
 }
 
-TEST_CASE("a slot that says nonsense is never served, and never harmful") {
+TEST_CASE("an invalid slot is never served and does no harm") {
   CoreCase test;
   const auto core = test.open();
   fill(*core, 0, 400);
@@ -251,7 +252,8 @@ TEST_CASE("a slot that says nonsense is never served, and never harmful") {
         CHECK_FALSE(core->read(1, out, label));
       }
       core->store(1, bytes_of_sample(1), 1);
-      core->store(1, bytes_of_sample(1), 1);  // the first may only empty it
+      core->store(1, bytes_of_sample(1),
+                  1);  // the first store may only empty the slot
       REQUIRE(core->find(1));
       CHECK(file.header().magic == kCacheMagic);
     }
@@ -259,7 +261,7 @@ TEST_CASE("a slot that says nonsense is never served, and never harmful") {
   CHECK(held(*core).size() == 400);
 }
 
-TEST_CASE("a header that says nonsense makes nobody write outside") {
+TEST_CASE("an invalid header never causes a write outside the cache") {
   CoreCase test;
   const auto core = test.open();
   CacheFile& file = core->file();
@@ -283,7 +285,7 @@ TEST_CASE("a header that says nonsense makes nobody write outside") {
   CHECK(core->counters().dropped == 10);
 }
 
-TEST_CASE("a sample that is too large for a slot is not put in") {
+TEST_CASE("a sample too large for a slot is not stored") {
   CoreCase test;
   const auto core = test.open(1, 1'000);
   core->store(0, bytes_of_sample(0), 1);
@@ -293,7 +295,7 @@ TEST_CASE("a sample that is too large for a slot is not put in") {
   CHECK(core->find(0) == 952U);
 }
 
-TEST_CASE("processes that are too many read, and put nothing in") {
+TEST_CASE("processes beyond the limit read samples and store none") {
   CoreCase test;
   const auto core = test.open();
   fill(*core, 0, 1);
@@ -309,6 +311,6 @@ TEST_CASE("processes that are too many read, and put nothing in") {
           if (core->find(1)) ::_exit(1);
           if (held(*core).size() != 1) ::_exit(2);
         }) == 0);
-  fill(*core, 1, 2);  // the parent has its own
+  fill(*core, 1, 2);  // the parent has its own number
   CHECK(core->find(1));
 }

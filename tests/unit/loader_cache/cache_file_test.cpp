@@ -1,4 +1,4 @@
-// A cache file: made once, joined by many, and removed by the last.
+// A cache file: created once, joined by many processes, removed by the last.
 #include "loader/cache/cache_file.h"
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ struct FileCase : CacheCase {
   bool is_there() const { return std::filesystem::exists(path); }
 };
 
-// Ends as a job does that is done with it.
+// Leaves the cache like a finished job.
 void leave(std::unique_ptr<CacheFile> file) { file->leave(); }
 
 void put_number(const std::string& path, size_t offset, uint64_t value) {
@@ -61,7 +61,7 @@ ino_t inode_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a new cache is empty, says what it is for, and is the user's") {
+TEST_CASE("a new cache is empty, names its data, and belongs to the user") {
   const FileCase test;
   const auto file = test.join();
   const CacheHeader& header = file->header();
@@ -76,11 +76,11 @@ TEST_CASE("a new cache is empty, says what it is for, and is the user's") {
   struct stat status {};
   REQUIRE(::fstat(file->fd(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0600);
-  // Nothing of what is mapped has to be got later.
+  // All mapped memory is allocated from the start.
   CHECK(uint64_t(status.st_blocks) * 512 >= header.data_offset);
 }
 
-TEST_CASE("a path that is too long for people is cut") {
+TEST_CASE("a long path of the data set is truncated") {
   const FileCase test;
   CachedData data = kData;
   data.path.assign(5000, 'x');
@@ -88,7 +88,7 @@ TEST_CASE("a path that is too long for people is cut") {
         sizeof(CacheHeader::data_set) - 1);
 }
 
-TEST_CASE("a group's cache is its members', whatever the umask") {
+TEST_CASE("a group's cache is accessible to its members under any umask") {
   FileCase test;
   test.owner.group = ::getegid();
   ::umask(0077);
@@ -100,8 +100,8 @@ TEST_CASE("a group's cache is its members', whatever the umask") {
   CHECK(status.st_gid == ::getegid());
 }
 
-TEST_CASE("a member of the group uses a cache that another one made") {
-  if (::geteuid() != 0) return;  // who may become others
+TEST_CASE("a member of the group uses another member's cache") {
+  if (::geteuid() != 0) return;  // only root can change its user
   constexpr uid_t kOther = 54321;
   FileCase test;
   std::filesystem::permissions(test.base(), std::filesystem::perms::all);
@@ -131,11 +131,11 @@ TEST_CASE("a member of the group uses a cache that another one made") {
       std::filesystem::exists(cache_folder_path(test.owner) + "/n.cache"));
 }
 
-TEST_CASE("many that come at the same time share what one of them makes") {
+TEST_CASE("processes that join at the same time share one cache") {
   const FileCase test;
   for (int round = 0; round < 20; ++round) {
     const auto join_and_count = [&] {
-      ++test.join()->header().hits;  // and ends without leaving
+      ++test.join()->header().hits;  // ends without leave()
     };
     std::vector<std::unique_ptr<Child>> children;
     for (int i = 0; i < 12; ++i) {
@@ -149,7 +149,7 @@ TEST_CASE("many that come at the same time share what one of them makes") {
   }
 }
 
-TEST_CASE("many that come and go never meet a cache that is removed") {
+TEST_CASE("processes that join and leave never get a removed cache") {
   const FileCase test;
   std::vector<std::unique_ptr<Child>> children;
   for (int i = 0; i < 6; ++i) {
@@ -164,12 +164,12 @@ TEST_CASE("many that come and go never meet a cache that is removed") {
     }));
   }
   for (const auto& child : children) CHECK(child->wait() == 0);
-  // Of two that leave at once each may take the other for one who stays.
+  // Two processes that leave at once may each count the other as a member.
   if (test.is_there()) leave(test.join());
   CHECK_FALSE(test.is_there());
 }
 
-TEST_CASE("the longest time that any process names is how long it is kept") {
+TEST_CASE("a cache is kept for the longest time of any process") {
   const FileCase test;
   for (const uint64_t keep_s : {10U, 50U, 20U}) {
     CachedData data = kData;
@@ -179,7 +179,7 @@ TEST_CASE("the longest time that any process names is how long it is kept") {
   CHECK(test.join()->header().keep_s == 50);
 }
 
-TEST_CASE("the last one that leaves removes what is not kept") {
+TEST_CASE("the last process to leave removes a cache with no keep time") {
   const FileCase test;
   auto first = test.join();
   auto second = test.join();
@@ -189,7 +189,7 @@ TEST_CASE("the last one that leaves removes what is not kept") {
   CHECK_FALSE(test.is_there());
 }
 
-TEST_CASE("who leaves what is kept removes nothing") {
+TEST_CASE("the last process to leave keeps a cache with a keep time") {
   const FileCase test;
   CachedData data = kData;
   data.keep_s = 5;
@@ -197,7 +197,7 @@ TEST_CASE("who leaves what is kept removes nothing") {
   CHECK(test.is_there());
 }
 
-TEST_CASE("a forked process leaves nothing that its parent uses") {
+TEST_CASE("a forked process does not remove the cache of its parent") {
   const FileCase test;
   auto file = test.join();
   CHECK(in_child([&] { leave(std::move(file)); }) == 0);
@@ -206,7 +206,7 @@ TEST_CASE("a forked process leaves nothing that its parent uses") {
   CHECK_FALSE(test.is_there());
 }
 
-TEST_CASE("a name that was dropped is the next one's, not its old users'") {
+TEST_CASE("a dropped name belongs to the next cache, not to its former users") {
   const FileCase test;
   auto old = test.join();
   REQUIRE(drop_cache(test.owner, "n"));
@@ -219,16 +219,16 @@ TEST_CASE("a name that was dropped is the next one's, not its old users'") {
   CHECK_FALSE(test.is_there());
 }
 
-TEST_CASE("who comes while a cache is removed gets a new one") {
+TEST_CASE("a process that joins during a removal gets a new cache") {
   const FileCase test;
   auto old = test.join();
   const ino_t inode = inode_of(test.path);
-  leave(std::move(old));  // nobody else has a number
+  leave(std::move(old));  // it was the only member
   {
     const auto made = test.join();
     CHECK(inode_of(test.path) != inode);
   }
-  // Held for longer than anyone is waited for.
+  // Held for longer than join() waits.
   const UniqueFd shut(::open(test.path.c_str(), O_RDWR));
   REQUIRE(shut_out_cache_members(shut.get()));
   auto file = test.try_join(kData);
@@ -243,7 +243,7 @@ TEST_CASE("who comes while a cache is removed gets a new one") {
   CHECK(test.is_there());
 }
 
-TEST_CASE("a cache of other data is refused, and named") {
+TEST_CASE("a cache of other data is refused with both paths") {
   const FileCase test;
   const auto file = test.join();
   for (const CachedData& other :
@@ -259,7 +259,7 @@ TEST_CASE("a cache of other data is refused, and named") {
   }
 }
 
-TEST_CASE("a file that is no cache, or a damaged one, is refused") {
+TEST_CASE("other files and damaged caches are refused") {
   const FileCase test;
   { const auto file = test.join(); }
   const auto bytes = off_t(cache_data_offset(100));
@@ -267,11 +267,11 @@ TEST_CASE("a file that is no cache, or a damaged one, is refused") {
     REQUIRE(::truncate(test.path.c_str(), 0) == 0);
     test.check_refused("no cache of this version");
   }
-  SECTION("cut in its header") {
+  SECTION("truncated in its header") {
     REQUIRE(::truncate(test.path.c_str(), 100) == 0);
     test.check_refused("no cache of this version");
   }
-  SECTION("cut in its index") {
+  SECTION("truncated in its index") {
     REQUIRE(::truncate(test.path.c_str(), bytes - 1) == 0);
     test.check_refused("damaged");
   }
@@ -286,13 +286,13 @@ TEST_CASE("a file that is no cache, or a damaged one, is refused") {
     put_number(test.path, offsetof(CacheHeader, end_offset), 4096);
     test.check_refused("damaged");
   }
-  SECTION("whose next sample would stand past what a slot can say") {
+  SECTION("with an end beyond the offsets of a slot") {
     for (const uint64_t end : {uint64_t{1} << 46, UINT64_MAX - 4096}) {
       put_number(test.path, offsetof(CacheHeader, end_offset), end);
       test.check_refused("damaged");
     }
   }
-  SECTION("whose next sample would stand between two places") {
+  SECTION("with an unaligned end") {
     put_number(test.path, offsetof(CacheHeader, end_offset),
                uint64_t(bytes) + 1);
     test.check_refused("damaged");
@@ -318,8 +318,8 @@ TEST_CASE("irregular files are refused without waiting") {
   CHECK_THAT(link.error().message, ContainsSubstring(test.path));
 }
 
-TEST_CASE("an index that the tmpfs has no memory for is refused, and gone") {
-  if (::geteuid() != 0) return;  // who may mount one
+TEST_CASE("an index too large for the tmpfs is refused and removed") {
+  if (::geteuid() != 0) return;  // only root can mount
   FileCase test;
   test.owner.base = test.base() + "/small";
   std::filesystem::create_directory(test.owner.base);

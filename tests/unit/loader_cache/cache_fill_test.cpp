@@ -91,7 +91,7 @@ std::set<uint64_t> numbers(uint64_t first, uint64_t end) {
 
 }  // namespace
 
-TEST_CASE("all samples are read once, and not again") {
+TEST_CASE("a second fill reads no sample again") {
   FillCase test;
   const auto data = std::make_shared<CountedData>(500);
   auto filled = test.fill(data);
@@ -109,7 +109,7 @@ TEST_CASE("all samples are read once, and not again") {
   CHECK(data->reads() == 500);
 }
 
-TEST_CASE("a full cache ends the reading after a hundred in vain") {
+TEST_CASE("a full cache ends the fill after 100 samples without room") {
   FillCase test;
   const auto data = std::make_shared<CountedData>(2000);
   const auto filled = test.fill(data, 100 << 10);
@@ -121,7 +121,7 @@ TEST_CASE("a full cache ends the reading after a hundred in vain") {
   CHECK(data->reads() <= filled->cached_samples + 110);
 }
 
-TEST_CASE("a cache is full, too, where fewer than a hundred find no room") {
+TEST_CASE("a cache is full even if fewer than 100 samples have no room") {
   FillCase test;
   const auto data = std::make_shared<CountedData>(20);
   const auto filled = test.fill(data, 16 << 10);
@@ -131,7 +131,7 @@ TEST_CASE("a cache is full, too, where fewer than a hundred find no room") {
   CHECK(data->reads() == 20);
 }
 
-TEST_CASE("samples that cannot be read are counted, and the first is named") {
+TEST_CASE("unreadable samples are counted, and the first is named") {
   FillCase test;
   const auto data =
       std::make_shared<CountedData>(500, std::set<uint64_t>{3, 200, 499});
@@ -144,7 +144,7 @@ TEST_CASE("samples that cannot be read are counted, and the first is named") {
   CHECK_FALSE(filled->is_full);
 }
 
-TEST_CASE("a hundred in a row that cannot be read are an error") {
+TEST_CASE("100 consecutive unreadable samples are an error") {
   FillCase test;
   const auto data = std::make_shared<CountedData>(1000, numbers(0, 1000));
   const auto filled = test.fill(data);
@@ -154,18 +154,19 @@ TEST_CASE("a hundred in a row that cannot be read are an error") {
   CHECK(data->reads() <= 110);
 }
 
-TEST_CASE("they are so behind samples that can be read, too") {
+TEST_CASE(
+    "100 consecutive unreadable samples after readable ones are an error") {
   FillCase test;
   CHECK_FALSE(
       test.fill(std::make_shared<CountedData>(1000, numbers(100, 1000))));
 }
 
-TEST_CASE("all of fewer than a hundred that cannot be read are an error") {
+TEST_CASE("fewer than 100 samples, all of them unreadable, are an error") {
   FillCase test;
   CHECK_FALSE(test.fill(std::make_shared<CountedData>(5, numbers(0, 5))));
 }
 
-TEST_CASE("it is asked whether to go on, and what is cached stays") {
+TEST_CASE("the callback can stop the fill, and cached samples stay") {
   FillCase test;
   const auto data =
       std::make_shared<CountedData>(100'000, std::set<uint64_t>(), 1000);

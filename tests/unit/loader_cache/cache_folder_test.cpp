@@ -1,4 +1,4 @@
-// Where a user's caches are: a folder that nobody else can have put there.
+// The folder of a user's caches, which no other user can replace.
 #include "loader/cache/cache_folder.h"
 
 #include <sys/fsuid.h>
@@ -49,7 +49,7 @@ size_t entries_in(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("a user's folder is the user's alone") {
+TEST_CASE("only the user can access the user's folder") {
   const FolderCase test;
   CHECK(test.path ==
         test.base() + "/penstock-cache-" + std::to_string(::geteuid()));
@@ -61,7 +61,7 @@ TEST_CASE("a user's folder is the user's alone") {
   CHECK(entries_in(test.base()) == 1);
 }
 
-TEST_CASE("a group's folder is its members', and what they make the group's") {
+TEST_CASE("members share the group's folder, and new files get its group") {
   FolderCase test;
   test.owner.group = ::getegid();
   test.path = cache_folder_path(test.owner);
@@ -75,8 +75,8 @@ TEST_CASE("a group's folder is its members', and what they make the group's") {
   REQUIRE(open_cache_folder(test.owner));
 }
 
-TEST_CASE("a member of the group uses the folder that another one made") {
-  if (::geteuid() != 0) return;  // who may become others
+TEST_CASE("a member of the group uses another member's folder") {
+  if (::geteuid() != 0) return;  // only root can change its user
   FolderCase test;
   std::filesystem::permissions(test.base(), std::filesystem::perms::all);
   test.owner.group = kOther;
@@ -91,7 +91,7 @@ TEST_CASE("a member of the group uses the folder that another one made") {
         }) == 0);
 }
 
-TEST_CASE("who is not in the group makes no folder for it") {
+TEST_CASE("a user outside the group cannot create its folder") {
   if (::geteuid() != 0) return;
   FolderCase test;
   std::filesystem::permissions(test.base(), std::filesystem::perms::all);
@@ -105,7 +105,7 @@ TEST_CASE("who is not in the group makes no folder for it") {
   CHECK(entries_in(test.base()) == 0);
 }
 
-TEST_CASE("a name that another user has taken is refused") {
+TEST_CASE("a folder of another user is refused") {
   if (::geteuid() != 0) return;
   FolderCase test;
   REQUIRE(::mkdir(test.path.c_str(), 0700) == 0);
@@ -118,7 +118,7 @@ TEST_CASE("a name that another user has taken is refused") {
   check_refused(test.owner, "wanted is a folder of group 0 with mode 2770");
 }
 
-TEST_CASE("a folder that another user closed is refused by name") {
+TEST_CASE("an inaccessible folder of another user is refused with its owner") {
   if (::geteuid() != 0) return;
   FolderCase test;
   test.owner.user = kOther;
@@ -132,7 +132,7 @@ TEST_CASE("a folder that another user closed is refused by name") {
   ::setfsgid(0);
 }
 
-TEST_CASE("a folder that others can get at is refused") {
+TEST_CASE("a folder that others can access is refused") {
   const FolderCase test;
   REQUIRE(::mkdir(test.path.c_str(), 0700) == 0);
   for (const mode_t mode : {0701U, 0710U, 0750U, 0777U, 01700U, 02700U}) {
@@ -144,7 +144,7 @@ TEST_CASE("a folder that others can get at is refused") {
   CHECK(open_cache_folder(test.owner));
 }
 
-TEST_CASE("links and files in the folder's place are refused") {
+TEST_CASE("links and files with the folder's name are refused") {
   const FolderCase test;
   REQUIRE(::mkdir((test.base() + "/elsewhere").c_str(), 0700) == 0);
   REQUIRE(::symlink("elsewhere", test.path.c_str()) == 0);
@@ -157,7 +157,7 @@ TEST_CASE("links and files in the folder's place are refused") {
   check_refused(test.owner, "have it removed");
 }
 
-TEST_CASE("a base that is no tmpfs, or not there, is refused") {
+TEST_CASE("a base that is missing or not a tmpfs is refused") {
   FolderCase test;
   test.owner.base = "/proc";
   auto folder = open_cache_folder(test.owner);
@@ -175,7 +175,7 @@ TEST_CASE("a base that is no tmpfs, or not there, is refused") {
   }
 }
 
-TEST_CASE("a base that one may not write to is an error") {
+TEST_CASE("an unwritable base is an error") {
   if (::geteuid() != 0) return;
   FolderCase test;
   test.owner.user = kOther;
@@ -190,7 +190,8 @@ TEST_CASE("a base that one may not write to is an error") {
                  ContainsSubstring("PENSTOCK_CACHE_DIR"));
 }
 
-TEST_CASE("processes that make it at the same time use the same one") {
+TEST_CASE(
+    "processes that create the folder at the same time use the same one") {
   const FolderCase test;
   for (int round = 0; round < 20; ++round) {
     std::vector<std::unique_ptr<Child>> children;
@@ -208,7 +209,7 @@ TEST_CASE("processes that make it at the same time use the same one") {
   }
 }
 
-TEST_CASE("the environment names the base") {
+TEST_CASE("PENSTOCK_CACHE_DIR sets the base") {
   const CacheCase test;
   CHECK(own_cache_folder().base == test.base());
   CHECK(own_cache_folder().user == ::geteuid());
@@ -220,7 +221,7 @@ TEST_CASE("the environment names the base") {
   CHECK(own_cache_folder().base == "/dev/shm");
 }
 
-TEST_CASE("a group is named, or its number given") {
+TEST_CASE("a group is given by name or number") {
   CHECK(cache_group("root").value_or(1) == 0);
   CHECK(cache_group("54321").value_or(0) == 54321);
   CHECK(cache_group("4294967294").value_or(0) == 4294967294);
@@ -233,7 +234,7 @@ TEST_CASE("a group is named, or its number given") {
   }
 }
 
-TEST_CASE("what stands in a cache's place is named, and what to do") {
+TEST_CASE("the error for an obstacle names it and the remedy") {
   CHECK_THAT(cache_file_error(ELOOP, "/x.cache").message,
              ContainsSubstring("/x.cache: is a link, not a cache's file; "
                                "remove it, or use another name"));
@@ -242,7 +243,8 @@ TEST_CASE("what stands in a cache's place is named, and what to do") {
   CHECK(cache_file_error(ENOENT, "/x.cache").code == Code::kNotFound);
 }
 
-TEST_CASE("a cache's name is plain, and its file's name made from it") {
+TEST_CASE(
+    "a cache's name is 1 to 64 allowed characters and gives its file's name") {
   const std::string longest(64, 'x');
   for (const std::string& name :
        {std::string("a"), std::string("imagenet-1k_v2.0"), longest}) {

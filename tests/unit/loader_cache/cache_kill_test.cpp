@@ -1,5 +1,5 @@
-// Processes that are killed, or stand still, at every step of putting a sample
-// in: nothing wrong is served, and the rest go on.
+// Processes killed or stopped at every step of storing a sample: no wrong
+// sample is served, and the others continue.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,11 +29,11 @@ constexpr const char* kPoints[] = {"claimed",      "counted", "placed",
 
 const char* fault = nullptr;  // the point at which this process ends
 int fault_signal = 0;
-uint64_t passes_left = 0;  // points that are passed, whichever; 0: no end
+uint64_t passes_left = 0;  // fault points to pass before the end; 0: no end
 
 }  // namespace
 
-// As the library for such tests has it.
+// The test build of the library calls this at its fault points.
 void penstock::fault_point(const char* name) {
   if (fault != nullptr && std::strcmp(fault, name) == 0) ::raise(fault_signal);
   if (passes_left > 0 && --passes_left == 0) ::raise(SIGKILL);
@@ -60,7 +60,7 @@ void check_right(SampleCache& cache, uint64_t index) {
   CHECK(label == int64_t(index));
 }
 
-// Loads all samples, as an epoch does; how many were not there.
+// Loads all samples of an epoch; returns the number of misses.
 uint64_t epoch(SampleCache& cache, unsigned seed) {
   std::vector<uint64_t> order(cache.samples());
   for (uint64_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -80,7 +80,7 @@ uint64_t epoch(SampleCache& cache, unsigned seed) {
   return missed;
 }
 
-// Puts sample 3 in, and gets the signal at that point.
+// Stores sample 3 and gets the signal at that point.
 Child::Work fails_at(CacheCase& test, const char* point, int signal) {
   return [&test, point, signal](const auto& /*done*/) {
     const auto cache = test.open(10, kOptions);
@@ -104,7 +104,7 @@ uint64_t filled_bytes(const CacheCase& test) {
 
 }  // namespace
 
-TEST_CASE("who is killed while it puts a sample in leaves it to the others") {
+TEST_CASE("a sample of a process killed while storing it is stored by others") {
   for (const char* point : kPoints) {
     for (const bool is_other_job : {false, true}) {
       CAPTURE(point, is_other_job);
@@ -122,8 +122,9 @@ TEST_CASE("who is killed while it puts a sample in leaves it to the others") {
       check_right(*cache, 3);
       CHECK(facts_of(test).ready_samples == 10);
       CHECK(facts_of(test).damaged == 0);
-      // What is counted is what is there, and at most the one that was counted
-      // and had no place yet, or that could not be told from one that is ready.
+      // The counted bytes are those of cached samples, plus at most the killed
+      // process's sample: counted without a place, or not distinguishable from
+      // a ready one.
       uint64_t held = 0;
       for (uint64_t i = 0; i < 10; ++i)
         held += place_bytes(*cache->find(i) + 8);
@@ -136,14 +137,14 @@ TEST_CASE("who is killed while it puts a sample in leaves it to the others") {
   }
 }
 
-TEST_CASE("who was stopped while it put a sample in holds nobody up") {
+TEST_CASE("a process stopped while storing a sample delays no other process") {
   for (const char* point : kPoints) {
     CAPTURE(point);
     CacheCase test;
     Child child(fails_at(test, point, SIGSTOP));
     child.wait_until_stopped();
     const auto cache = test.open(10, kOptions);
-    // Its sample comes from storage as long as it stands still.
+    // While it is stopped, its sample comes from storage.
     CHECK(epoch(*cache, 1) == 9);
     CHECK(epoch(*cache, 2) == 1);
     CHECK_FALSE(cache->find(3));
@@ -154,7 +155,7 @@ TEST_CASE("who was stopped while it put a sample in holds nobody up") {
   }
 }
 
-TEST_CASE("who is killed after it was stopped leaves its sample, too") {
+TEST_CASE("a sample of a process stopped and then killed is stored by others") {
   for (const char* point : kPoints) {
     CAPTURE(point);
     CacheCase test;
@@ -168,7 +169,7 @@ TEST_CASE("who is killed after it was stopped leaves its sample, too") {
   }
 }
 
-TEST_CASE("a process that has a dead one's number is not taken for it") {
+TEST_CASE("a process with a dead one's number is distinguished from it") {
   CacheCase test;
   Child dead(fails_at(test, "placed", SIGKILL));
   REQUIRE(dead.wait() == 128 + SIGKILL);
@@ -183,8 +184,8 @@ TEST_CASE("a process that has a dead one's number is not taken for it") {
   CHECK(epoch(*cache, 2) == 0);
 }
 
-TEST_CASE("a claim of a process that still forks is its own") {
-  // A worker is killed; its parent, whose number it did not use, fills.
+TEST_CASE("a forked worker's claim is not mistaken for its parent's") {
+  // A worker is killed; its parent, with another member number, fills.
   CacheCase test;
   const auto cache = test.open(10, kOptions);
   for (const char* point : kPoints) {
@@ -207,7 +208,7 @@ TEST_CASE("a claim of a process that still forks is its own") {
   CHECK(epoch(*cache, 2) == 0);
 }
 
-TEST_CASE("processes that are killed at random leave only what is right") {
+TEST_CASE("processes killed at random leave only correct samples") {
   constexpr uint64_t kSamples = 500;
   constexpr int kRounds = 30, kProcesses = 6;
   const char* const given = std::getenv("PENSTOCK_TEST_SEED");
@@ -221,7 +222,7 @@ TEST_CASE("processes that are killed at random leave only what is right") {
     std::mt19937 random(seed);
     std::vector<std::unique_ptr<Child>> children;
     for (int i = 0; i < kProcesses; ++i) {
-      // Some in the middle of a step, some by the clock, one not at all.
+      // Some are killed within a step, some after a time, one never.
       const unsigned child_seed = unsigned(random());
       const uint64_t passes = i % 2 == 0 ? 1 + random() % 1500 : 0;
       children.push_back(

@@ -1,4 +1,4 @@
-// The caches on a node: what they hold, and when they go.
+// The caches on a node: their contents and their removal.
 #include "loader/cache/cache_list.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ struct ListCase : CacheCase {
     if (!caches) FAIL(caches.error().message);
     return *caches;
   }
-  // A cache that nobody uses, for so many seconds.
+  // A cache that has been unused for some seconds.
   void leave_cache(const std::string& name, uint64_t keep_s,
                    uint64_t unused_s) const {
     REQUIRE(in_child([&] {
@@ -53,14 +53,14 @@ struct ListCase : CacheCase {
 
 }  // namespace
 
-TEST_CASE("a folder that is not there has no caches, and is not made") {
+TEST_CASE("a missing folder has no caches and is not created") {
   const ListCase test;
   CHECK(test.list().empty());
   sweep_caches(test.owner);
   CHECK_FALSE(std::filesystem::exists(test.folder));
 }
 
-TEST_CASE("the list says what a cache holds, and what it was good for") {
+TEST_CASE("the list reports a cache's contents and hits") {
   ListCase test;
   const auto before_s = static_cast<uint64_t>(::time(nullptr));
   const auto cache =
@@ -113,7 +113,7 @@ TEST_CASE("the list counts the processes that use a cache") {
   CHECK(test.list().at(0).processes == 0);
 }
 
-TEST_CASE("a folder that is somebody else's is not listed") {
+TEST_CASE("a folder that others can access is not listed") {
   const ListCase test;
   REQUIRE(::mkdir(test.folder.c_str(), 0777) == 0);
   REQUIRE(::chmod(test.folder.c_str(), 0777) == 0);
@@ -125,7 +125,7 @@ TEST_CASE("a folder that is somebody else's is not listed") {
   CHECK(dropped.error().code == Code::kPermissionDenied);
 }
 
-TEST_CASE("a base that is no tmpfs is not listed") {
+TEST_CASE("a base that is not a tmpfs is not listed") {
   ListCase test;
   test.owner.base = "/tmp";
   std::filesystem::create_directory(cache_folder_path(test.owner));
@@ -135,7 +135,7 @@ TEST_CASE("a base that is no tmpfs is not listed") {
   CHECK(caches.error().code == Code::kInvalidArgument);
 }
 
-TEST_CASE("a dropped cache has no name, and serves who uses it") {
+TEST_CASE("a dropped cache has no name and still serves its users") {
   ListCase test;
   const auto cache = test.open(10, {.name = "n", .most_bytes = kMany});
   cache->store(1, sample_bytes(1), 1);
@@ -170,7 +170,7 @@ TEST_CASE("a cache that cannot be dropped is an error with its name") {
   CHECK_THAT(folder.error().message, ContainsSubstring("is a folder"));
 }
 
-TEST_CASE("a cache that is damaged, or of another version, can be dropped") {
+TEST_CASE("a damaged cache or one of another version can be dropped") {
   const ListCase test;
   REQUIRE(open_cache_folder(test.owner));
   std::ofstream(test.path("n.cache")) << "nothing";
@@ -178,7 +178,7 @@ TEST_CASE("a cache that is damaged, or of another version, can be dropped") {
   CHECK_FALSE(test.has("n.cache"));
 }
 
-TEST_CASE("a sweep removes what nobody used for as long as it is kept") {
+TEST_CASE("a sweep removes caches unused for their keep time") {
   const ListCase test;
   test.leave_cache("at-once", 0, 0);
   test.leave_cache("long-ago", 100, 101);
@@ -191,7 +191,7 @@ TEST_CASE("a sweep removes what nobody used for as long as it is kept") {
   CHECK(test.has("nearly.cache"));
 }
 
-TEST_CASE("a sweep leaves what is in use, however long it was not read") {
+TEST_CASE("a sweep leaves caches in use, however long they were not read") {
   const ListCase test;
   Child user(and_wait([&] {
     auto file = CacheFile::join(test.owner, "n", {7, 10, "/d", 1});
@@ -210,7 +210,7 @@ TEST_CASE("a sweep leaves what is in use, however long it was not read") {
   CHECK_FALSE(test.has("n.cache"));
 }
 
-TEST_CASE("time that went back removes nothing early") {
+TEST_CASE("a clock that went back causes no early removal") {
   const ListCase test;
   test.leave_cache("n", 100, uint64_t(0) - 50);
   test.leave_cache("never", 100, uint64_t(0) - 1000);
@@ -219,7 +219,7 @@ TEST_CASE("time that went back removes nothing early") {
   CHECK_FALSE(test.has("never.cache"));
 }
 
-TEST_CASE("use is noted: hits keep a cache from being swept") {
+TEST_CASE("hits update the time of use and prevent a sweep") {
   ListCase test;
   {
     const auto cache =
@@ -230,11 +230,11 @@ TEST_CASE("use is noted: hits keep a cache from being swept") {
     CHECK(test.list().at(0).used_s + 60 > uint64_t(::time(nullptr)));
     test.set_unused("n", 1000);
   }
-  sweep_caches(test.owner);  // its end was use, too
+  sweep_caches(test.owner);  // closing it counted as use
   CHECK(test.has("n.cache"));
 }
 
-TEST_CASE("opening a cache sweeps the others") {
+TEST_CASE("opening a cache sweeps expired ones") {
   ListCase test;
   test.leave_cache("old", 10, 20);
   const auto cache = test.open(10, {.name = "n", .most_bytes = kMany});
@@ -242,7 +242,7 @@ TEST_CASE("opening a cache sweeps the others") {
   CHECK(test.has("n.cache"));
 }
 
-TEST_CASE("a file of another version is listed, as one") {
+TEST_CASE("a file of another version is listed as unknown") {
   const ListCase test;
   test.leave_cache("n", 10, 0);
   std::ofstream(test.path("text.cache")) << std::string(10'000, 'x');
@@ -256,7 +256,7 @@ TEST_CASE("a file of another version is listed, as one") {
   CHECK(caches[1].samples == 0);
 }
 
-TEST_CASE("files whose names no cache may have are neither listed nor swept") {
+TEST_CASE("files with invalid names are neither listed nor swept") {
   const ListCase test;
   test.leave_cache("n", 0, 0);
   for (const char* file :
@@ -268,7 +268,7 @@ TEST_CASE("files whose names no cache may have are neither listed nor swept") {
   }
 }
 
-TEST_CASE("a cache with nothing in it goes, unless somebody uses it") {
+TEST_CASE("drop_empty_cache() removes an empty cache that is not in use") {
   ListCase test;
   test.leave_cache("n", 100, 0);
   drop_empty_cache(test.owner, "other");
@@ -288,7 +288,7 @@ TEST_CASE("a cache with nothing in it goes, unless somebody uses it") {
   CHECK(test.has("n.cache"));
 }
 
-TEST_CASE("files that are no caches are not swept") {
+TEST_CASE("files other than caches are not swept") {
   const ListCase test;
   test.leave_cache("n", 0, 0);
   std::filesystem::copy(test.path("n.cache"), test.path("copy"));
@@ -308,7 +308,7 @@ TEST_CASE("files that are no caches are not swept") {
   }
 }
 
-TEST_CASE("only the file that is meant is removed by its name") {
+TEST_CASE("a file is removed by name only if it is the given one") {
   const ListCase test;
   test.leave_cache("n", 0, 0);
   const auto folder = open_cache_folder(test.owner);

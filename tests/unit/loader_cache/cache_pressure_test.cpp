@@ -1,5 +1,5 @@
-// Memory that runs short while a cache is in use: in memory cgroups of the
-// test's own, and in a tmpfs that is full.
+// Memory shortage while a cache is in use: in memory cgroups of the test, and
+// in a full tmpfs.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -28,7 +28,7 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr size_t kMostSample = 100'000;  // sample_bytes(): 50 to 100 kB
 constexpr uint64_t kSamples = 2000;      // 150 MB
 
-// A memory cgroup (v1) beside all others, which goes with the object.
+// A temporary memory cgroup (v1), removed by the destructor.
 class Group {
  public:
   static bool can_be_made() {
@@ -50,7 +50,7 @@ class Group {
   bool set_limit(uint64_t bytes) const {
     return write("memory.limit_in_bytes", std::to_string(bytes));
   }
-  // How many of its processes the kernel killed for want of memory.
+  // Number of the group's processes killed by the OOM killer.
   uint64_t killed() const {
     std::ifstream file(path_ + "/memory.oom_control");
     std::string key;
@@ -60,7 +60,7 @@ class Group {
     REQUIRE(key == "oom_kill");
     return value;
   }
-  // The calling process, and those that it starts.
+  // Moves the calling process, and later its children, into the group.
   void enter() const {
     if (!write("cgroup.procs", std::to_string(::getpid()))) ::_exit(90);
   }
@@ -75,7 +75,7 @@ class Group {
       "/sys/fs/cgroup/memory/penstock-test-" + std::to_string(::getpid());
 };
 
-// Memory of a program, which is in use.
+// Memory that a program uses.
 class Memory {
  public:
   void take(uint64_t bytes) {
@@ -89,7 +89,7 @@ SampleCacheOptions options_of(uint64_t most_bytes) {
   return {.name = "n", .most_bytes = most_bytes, .keep_s = 1000};
 }
 
-// Some samples of an epoch; how many of them were in the cache.
+// Loads some samples of an epoch; returns the number of hits.
 uint64_t load(SampleCache& cache, uint64_t from, uint64_t to) {
   uint64_t hits = 0;
   for (uint64_t i = from; i < to; ++i) {
@@ -112,7 +112,7 @@ CacheFacts facts_of(const CacheCase& test) {
 
 }  // namespace
 
-TEST_CASE("a cache without a size takes half of what the job's group leaves") {
+TEST_CASE("a cache without a size takes half of the job's free memory") {
   if (!Group::can_be_made()) return;
   CacheCase test;
   const Group group(128 * kMiB);
@@ -135,7 +135,7 @@ TEST_CASE("a cache without a size takes half of what the job's group leaves") {
         }) == 0);
 }
 
-TEST_CASE("a cache that is larger than memory stops before nothing is left") {
+TEST_CASE("a cache larger than memory stops growing before memory runs out") {
   if (!Group::can_be_made()) return;
   CacheCase test;
   const Group group(64 * kMiB);
@@ -152,7 +152,7 @@ TEST_CASE("a cache that is larger than memory stops before nothing is left") {
                                   std::string::npos) {
           ::_exit(1);
         }
-        // What is in it stays, as long as no program needs the memory.
+        // Cached samples stay as long as no program needs the memory.
         if (cache->counters().dropped > 0) ::_exit(2);
         if (load(*cache, 0, kSamples) < hits) ::_exit(3);
       }) == 0);
@@ -160,7 +160,7 @@ TEST_CASE("a cache that is larger than memory stops before nothing is left") {
   CHECK(facts_of(test).memory_bytes < 60 * kMiB);
 }
 
-TEST_CASE("processes that fill at once stop before nothing is left") {
+TEST_CASE("processes that fill together stop before memory runs out") {
   if (!Group::can_be_made()) return;
   CacheCase test;
   const Group group(96 * kMiB);
@@ -181,7 +181,7 @@ TEST_CASE("processes that fill at once stop before nothing is left") {
   CHECK(facts_of(test).damaged == 0);
 }
 
-TEST_CASE("a program that takes memory has it back from the cache") {
+TEST_CASE("the cache releases memory to a program that needs it") {
   if (!Group::can_be_made()) return;
   CacheCase test;
   const Group group(128 * kMiB);
@@ -213,7 +213,7 @@ TEST_CASE("a program that takes memory has it back from the cache") {
   CHECK(facts.damaged == 0);
   CHECK(loader.kill() == 128 + SIGKILL);
   CHECK(program.kill() == 128 + SIGKILL);
-  // What is left is right, and grows again when the program has ended.
+  // The rest is correct, and the cache grows again after the program's end.
   CHECK(in_child([&] {
           group.enter();
           const auto cache = test.open(kSamples, options_of(1024 * kMiB));
@@ -224,7 +224,7 @@ TEST_CASE("a program that takes memory has it back from the cache") {
   CHECK(facts_of(test).memory_bytes > 90 * kMiB);
 }
 
-TEST_CASE("a limit that is lowered while it runs is kept to") {
+TEST_CASE("a cache follows a memory limit lowered during the run") {
   if (!Group::can_be_made()) return;
   CacheCase test;
   const Group group(128 * kMiB);
@@ -238,9 +238,9 @@ TEST_CASE("a limit that is lowered while it runs is kept to") {
   REQUIRE(loader.wait_until_done());
   CHECK(facts_of(test).memory_bytes > 58 * kMiB);
   CHECK(facts_of(test).dropped == 0);
-  // The kernel refuses a limit that is not kept to yet, and kills who takes a
-  // page beyond one: slower than a thirty-second of it between two looks, and
-  // slower still for a loader that is late.
+  // The kernel refuses a limit below the usage and kills a process that exceeds
+  // it. So the limit falls by less than 1/32 between two readings, and more
+  // slowly for a late loader.
   uint64_t limit_bytes = 72 * kMiB;
   for (int i = 0; i < 400 && limit_bytes > 40 * kMiB; ++i) {
     if (group.set_limit(limit_bytes)) limit_bytes -= kMiB / 2;
@@ -257,7 +257,7 @@ TEST_CASE("a limit that is lowered while it runs is kept to") {
   CHECK(loader.kill() == 128 + SIGKILL);
 }
 
-TEST_CASE("an index that the job's memory has no room for is refused") {
+TEST_CASE("an index too large for the job's memory is refused") {
   if (!Group::can_be_made()) return;
   CacheCase test;
   const Group group(64 * kMiB);
@@ -271,7 +271,7 @@ TEST_CASE("an index that the job's memory has no room for is refused") {
             ::_exit(3);
           }
         }) == 0);
-  // One that is there already takes no memory any more.
+  // An existing index needs no further memory.
   REQUIRE(in_child([&] {
             const auto cache = test.open(10'000'000, options_of(kMiB));
           }) == 0);
@@ -283,8 +283,8 @@ TEST_CASE("an index that the job's memory has no room for is refused") {
         }) == 0);
 }
 
-TEST_CASE("processes that fill a tmpfs until it is full serve what is right") {
-  if (::geteuid() != 0) return;  // who may mount one
+TEST_CASE("processes that fill a tmpfs completely serve correct samples") {
+  if (::geteuid() != 0) return;  // only root can mount
   CacheCase test;
   const std::string small = test.base() + "/small";
   std::filesystem::create_directory(small);
@@ -301,7 +301,7 @@ TEST_CASE("processes that fill a tmpfs until it is full serve what is right") {
   for (const auto& child : children) CHECK(child->wait() == 0);
   auto caches = list_caches(own_cache_folder());
   REQUIRE(caches);
-  // What there was no room for was not put in; it isn't found later.
+  // Samples without room were not stored and are not found later.
   CHECK(caches->at(0).damaged == 0);
   CHECK(caches->at(0).ready_samples > 25);
   uint64_t before = 0, after = 0;
@@ -309,7 +309,7 @@ TEST_CASE("processes that fill a tmpfs until it is full serve what is right") {
     const auto cache = test.open(100, options_of(1024 * kMiB));
     before = load(*cache, 0, 100);
     std::filesystem::remove(small + "/other");
-    // It tries again a second after it found no room.
+    // The cache tries again one second after it found no room.
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));
     (void)load(*cache, 0, 100);
     after = load(*cache, 0, 100);

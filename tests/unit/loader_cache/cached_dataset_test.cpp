@@ -1,4 +1,4 @@
-// with_cache(): any data set's samples, out of the cache where they are there.
+// with_cache(): samples of any data set, from the cache if present.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ struct Cached {
   }
 };
 
-// Reads a sample that is, or is not, in the cache.
+// Reads a sample and checks whether it was in the cache.
 std::vector<uint8_t> read(SampleReader& reader, uint64_t index,
                           SampleSource source, bool is_cached) {
   auto bytes = reader.open(index, source);
@@ -79,7 +79,7 @@ struct Loaded {
   bool is_whole = false;
 };
 
-// All that a pipeline gives within some seconds.
+// All batches of a pipeline within some seconds.
 Loaded load(const std::shared_ptr<const Dataset>& dataset, uint64_t samples,
             double seconds, PipelineLink link = {}) {
   auto pipeline =
@@ -106,7 +106,7 @@ Loaded load(const std::shared_ptr<const Dataset>& dataset, uint64_t samples,
 
 }  // namespace
 
-TEST_CASE("a cached data set is called as the one below it") {
+TEST_CASE("a cached data set has the names and labels of the one below it") {
   const Cached test(3);
   CHECK(test.dataset->size() == 3);
   CHECK(test.dataset->name(1) == test.stored->name(1));
@@ -116,14 +116,15 @@ TEST_CASE("a cached data set is called as the one below it") {
   CHECK(test.dataset->tensor_bytes() == 0);
 }
 
-TEST_CASE("the first reading fills the cache, and the next come out of it") {
+TEST_CASE("the first read fills the cache, later reads come from it") {
   const Cached test;
   const auto reader = test.reader();
   for (uint64_t i = 0; i < 10; ++i) {
     CHECK(read(*reader, i, SampleSource::kUsual, false) ==
           stored_bytes(test, i));
   }
-  std::filesystem::remove(test.stored->name(3));  // it isn't looked for
+  std::filesystem::remove(
+      test.stored->name(3));  // the cached sample needs no file
   for (const uint64_t i : {3U, 9U, 0U, 3U}) {
     const auto sample = read(*reader, i, SampleSource::kUsual, true);
     if (i != 3) CHECK(sample == stored_bytes(test, i));
@@ -132,7 +133,7 @@ TEST_CASE("the first reading fills the cache, and the next come out of it") {
   CHECK(test.cache->counters().misses == 10);
 }
 
-TEST_CASE("what is to come from memory is served, but not put in") {
+TEST_CASE("a read from memory uses the cache but does not fill it") {
   const Cached test;
   const auto reader = test.reader();
   CHECK(read(*reader, 2, SampleSource::kMemory, false) ==
@@ -142,7 +143,7 @@ TEST_CASE("what is to come from memory is served, but not put in") {
   CHECK(read(*reader, 2, SampleSource::kMemory, true) == stored_bytes(test, 2));
 }
 
-TEST_CASE("what is to come from storage does, and is not put in") {
+TEST_CASE("a read from storage neither uses nor fills the cache") {
   const Cached test;
   const auto reader = test.reader();
   CHECK(read(*reader, 2, SampleSource::kStorage, false) ==
@@ -154,7 +155,7 @@ TEST_CASE("what is to come from storage does, and is not put in") {
   CHECK(test.cache->counters().hits == 0);
 }
 
-TEST_CASE("labels that stand in samples are kept with them") {
+TEST_CASE("labels inside samples are cached with them") {
   Cached test;
   std::vector<uint8_t> records;
   for (uint8_t i = 0; i < 5; ++i) {
@@ -169,7 +170,7 @@ TEST_CASE("labels that stand in samples are kept with them") {
     for (uint8_t i = 0; i < 5; ++i) {
       const auto bytes = reader->open(i, SampleSource::kUsual);
       REQUIRE(bytes);
-      // Records are read with their labels, and kept without.
+      // Records are read with labels and cached without them.
       CHECK(*bytes == (is_cached ? 3 : 4));
       CHECK(reader->is_cached() == is_cached);
       auto sample = reader->read();
@@ -181,7 +182,7 @@ TEST_CASE("labels that stand in samples are kept with them") {
   }
 }
 
-TEST_CASE("a label that the data set knows is not the sample's") {
+TEST_CASE("a label that the data set knows is not in the cached sample") {
   const Cached test;
   const auto reader = test.reader();
   for (const bool is_cached : {false, true}) {
@@ -196,7 +197,7 @@ TEST_CASE("a sample that leaves the cache after open() comes from storage") {
   const auto expected = read(*reader, 4, SampleSource::kUsual, false);
   REQUIRE(reader->open(4, SampleSource::kUsual));
   REQUIRE(reader->is_cached());
-  // As it does when programs need the memory.
+  // As when programs need the memory.
   const UniqueFd fd(::open(test.cache->path().c_str(), O_RDWR));
   const uint64_t empty = 0;
   REQUIRE(::pwrite(fd.get(), &empty, sizeof empty,
@@ -208,7 +209,7 @@ TEST_CASE("a sample that leaves the cache after open() comes from storage") {
   CHECK(read(*reader, 4, SampleSource::kUsual, true) == expected);
 }
 
-TEST_CASE("a sample that leaves the cache, and storage, is an error") {
+TEST_CASE("a sample that leaves the cache and storage is an error") {
   const Cached test;
   const auto reader = test.reader();
   (void)read(*reader, 4, SampleSource::kUsual, false);
@@ -224,7 +225,7 @@ TEST_CASE("a sample that leaves the cache, and storage, is an error") {
   CHECK_THAT(sample.error().message, ContainsSubstring(test.stored->name(4)));
 }
 
-TEST_CASE("what storage cannot give is an error, and not put in") {
+TEST_CASE("an unreadable sample is an error and is not cached") {
   const Cached test;
   std::filesystem::remove(test.stored->name(1));
   const auto reader = test.reader();
@@ -241,7 +242,8 @@ TEST_CASE("readers of several threads share the cache") {
   (void)read(*second, 0, SampleSource::kUsual, true);
 }
 
-TEST_CASE("a pipeline gives the same with a cache, and reads storage once") {
+TEST_CASE(
+    "a pipeline with a cache gives the same batches and reads storage once") {
   const Cached test;
   const Loaded expected = load(test.stored, 30, 60);
   REQUIRE(expected.is_whole);
@@ -255,7 +257,7 @@ TEST_CASE("a pipeline gives the same with a cache, and reads storage once") {
   CHECK(load(test.dataset, 30, 60).counters.bytes == 0);
 }
 
-TEST_CASE("hits take nothing of the rate that the hint leaves") {
+TEST_CASE("hits do not count towards the hint's rate") {
   const Cached test;
   REQUIRE(load(test.dataset, 10, 60).is_whole);
   PipelineLink link;

@@ -1,4 +1,4 @@
-// Processes that a test starts, and ends when and how it likes.
+// Child processes that a test starts, stops and kills.
 #pragma once
 
 #include <signal.h>
@@ -12,11 +12,10 @@
 
 namespace penstock::test {
 
-// Runs something in a process of its own; killed, if it still runs, with the
-// object.
+// Runs a function in a child process, which the destructor kills.
 class Child {
  public:
-  // done(): waits until the child says so; it may go on then.
+  // Waits until the child calls done(), after which the child continues.
   using Work = std::function<void(const std::function<void()>& done)>;
   explicit Child(const Work& work) {
     REQUIRE(::pipe(pipe_) == 0);
@@ -33,7 +32,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   pid_t pid() const { return pid_; }
-  // False: it ended before.
+  // False: the child ended before.
   [[nodiscard]] bool wait_until_done() const {
     char byte = 0;
     return ::read(pipe_[0], &byte, 1) == 1;
@@ -60,7 +59,7 @@ class Child {
   }
 
  private:
-  // Whatever fails in there must not go on with the tests.
+  // A failure in the child must not continue with the other tests.
   [[noreturn]] void run(const Work& work) const {
     ::close(pipe_[0]);
     try {
@@ -75,12 +74,12 @@ class Child {
   pid_t pid_ = 0;
 };
 
-// Runs what a child process does; its exit status.
+// Runs a function in a child process; returns the exit status.
 inline int in_child(const std::function<void()>& work) {
   return Child([&](const auto&) { work(); }).wait();
 }
 
-// A child that does its work, says so, and waits for its end.
+// A child that does its work, calls done() and waits to be killed.
 inline Child::Work and_wait(const std::function<void()>& work) {
   return [work](const std::function<void()>& done) {
     work();

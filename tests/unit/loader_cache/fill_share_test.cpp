@@ -1,4 +1,4 @@
-// What each job may fill of a cache.
+// The part of a cache that each job may fill.
 #include "loader/cache/fill_share.h"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// A table that processes share.
+// A table shared by processes.
 struct Table {
   ShareTable* shares = static_cast<ShareTable*>(
       ::mmap(nullptr, sizeof(ShareTable), PROT_READ | PROT_WRITE,
@@ -36,7 +36,7 @@ struct Table {
 
 }  // namespace
 
-TEST_CASE("a job fills what it may, and no byte more") {
+TEST_CASE("a job fills at most its share, to the byte") {
   const Table table;
   FillShare share = table.open(1, 100);
   CHECK(share.take(60));
@@ -50,7 +50,8 @@ TEST_CASE("a job fills what it may, and no byte more") {
   CHECK(share.take(30));
 }
 
-TEST_CASE("a job's processes have one part, and the most that one names") {
+TEST_CASE(
+    "a job's processes have a common share, the largest that one requests") {
   const Table table;
   FillShare first = table.open(1, 100);
   FillShare second = table.open(1, 150);
@@ -62,7 +63,7 @@ TEST_CASE("a job's processes have one part, and the most that one names") {
   CHECK(second.take(50));
 }
 
-TEST_CASE("jobs have parts of their own, though they look in one place") {
+TEST_CASE("jobs with the same hash have separate shares") {
   const Table table;
   FillShare first = table.open(5, 100);
   FillShare second = table.open(5 + kShares, 100);
@@ -72,7 +73,7 @@ TEST_CASE("jobs have parts of their own, though they look in one place") {
   CHECK(table.open(5 + kShares, 0).number() == second.number());
 }
 
-TEST_CASE("1024 jobs are counted, and no more") {
+TEST_CASE("at most 1024 jobs have shares") {
   const Table table;
   std::set<uint32_t> numbers;
   for (uint64_t job = 1; job <= kShares; ++job) {
@@ -87,7 +88,7 @@ TEST_CASE("1024 jobs are counted, and no more") {
   CHECK(FillShare::open(*table.shares, 77, 1));
 }
 
-TEST_CASE("processes that open at once have one entry for each job") {
+TEST_CASE("processes that open shares at once create one entry for each job") {
   const Table table;
   std::vector<std::unique_ptr<Child>> children;
   for (int i = 0; i < 8; ++i) {
@@ -108,7 +109,7 @@ TEST_CASE("processes that open at once have one entry for each job") {
   CHECK(used == 200);
 }
 
-TEST_CASE("threads that fill together keep to the whole") {
+TEST_CASE("threads that fill together stay within the share") {
   const Table table;
   const FillShare share = table.open(1, 100'000);
   std::atomic<uint64_t> taken = 0;
@@ -123,7 +124,7 @@ TEST_CASE("threads that fill together keep to the whole") {
   CHECK(share.filled_bytes() == taken);
 }
 
-TEST_CASE("more can be filled than there may be: then nothing is") {
+TEST_CASE("a share that is exceeded already grants nothing") {
   const Table table;
   FillShare share = table.open(1, 100);
   table.shares->shares[share.number()].filled_bytes = 200;
@@ -131,7 +132,7 @@ TEST_CASE("more can be filled than there may be: then nothing is") {
   CHECK_FALSE(share.take(UINT64_MAX));
 }
 
-TEST_CASE("a damaged entry never has less than nothing") {
+TEST_CASE("a damaged entry never becomes negative") {
   const Table table;
   FillShare share = table.open(1, 100);
   REQUIRE(share.take(10));
@@ -140,7 +141,7 @@ TEST_CASE("a damaged entry never has less than nothing") {
   CHECK(share.take(100));
 }
 
-TEST_CASE("one of the job's processes has the turn in each interval") {
+TEST_CASE("one process of a job gets the turn in each interval") {
   const Table table;
   FillShare share = table.open(1, 100);
   FillShare other = table.open(1, 100);
@@ -153,7 +154,7 @@ TEST_CASE("one of the job's processes has the turn in each interval") {
   CHECK_FALSE(share.is_turn(1100, 100));
 }
 
-TEST_CASE("a job is told by Slurm's number, else by its memory cgroup") {
+TEST_CASE("a job is identified by Slurm's job id, else by its memory cgroup") {
   const char* const before = std::getenv("SLURM_JOB_ID");
   const std::string job = before == nullptr ? "" : before;
   ::setenv("SLURM_JOB_ID", "17", 1);

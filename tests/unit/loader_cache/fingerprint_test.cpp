@@ -1,4 +1,4 @@
-// What tells data sets from each other: a cache of one is never another's.
+// Fingerprints distinguish data sets: a cache never serves another one.
 #include "loader/data/fingerprint.h"
 
 #include <sys/stat.h>
@@ -25,13 +25,13 @@ uint64_t of(const Result<std::shared_ptr<const Dataset>>& dataset) {
   return (*dataset)->fingerprint();
 }
 
-// Writes a file that takes another one's place.
+// Replaces a file by another one.
 void replace(const std::string& path, const std::vector<uint8_t>& bytes) {
   write_file(path + ".new", bytes);
   fs::rename(path + ".new", path);
 }
 
-// Whatever the clock's step is, it was written at another time.
+// Sets an earlier modification time, beyond the clock's resolution.
 void make_older(const std::string& path) {
   fs::last_write_time(path,
                       fs::last_write_time(path) - std::chrono::seconds(1));
@@ -51,13 +51,13 @@ struct Pictures {
     for (const char* name : {"0.jpg", "cat/1.jpg", "cat/2.jpg", "dog/3.jpg"}) {
       write_file(folder.path(name), bytes_of(name));
     }
-    // Changes show, however soon they come.
+    // Makes changes visible even within one clock tick.
     for (const char* name : {"", "cat", "dog"}) make_older(folder.path(name));
   }
   uint64_t fingerprint() const { return of(open_folder(folder.path())); }
 };
 
-// Of an LMDB database's file.
+// The fingerprint of an LMDB database's file.
 void put(const std::string& file, const std::string& key,
          const std::string& value) {
   LmdbWriter writer(file);
@@ -68,7 +68,7 @@ void put(const std::string& file, const std::string& key,
 
 }  // namespace
 
-TEST_CASE("pieces do not run into each other, and their order counts") {
+TEST_CASE("the boundaries and the order of pieces count") {
   const auto of_texts = [](std::initializer_list<std::string_view> texts) {
     Fingerprint fingerprint;
     for (const std::string_view text : texts) fingerprint.add(text);
@@ -80,7 +80,7 @@ TEST_CASE("pieces do not run into each other, and their order counts") {
   CHECK(of_texts({"a", ""}) != of_texts({"a"}));
 }
 
-TEST_CASE("a file is told by size, time and inode, on whatever device") {
+TEST_CASE("size, time and inode identify a file, the device does not") {
   const auto of_file = [](const FileVersion& file) {
     Fingerprint fingerprint;
     fingerprint.add(file);
@@ -101,14 +101,14 @@ TEST_CASE("a file is told by size, time and inode, on whatever device") {
   CHECK(of_file(other) != of_file(file));
 }
 
-TEST_CASE("a folder that did not change has the same fingerprint") {
+TEST_CASE("an unchanged folder keeps its fingerprint") {
   const Pictures pictures;
   CHECK(pictures.fingerprint() == pictures.fingerprint());
   const Pictures others;  // the same names elsewhere
   CHECK(pictures.fingerprint() != others.fingerprint());
 }
 
-TEST_CASE("a folder has the same fingerprint by whatever path") {
+TEST_CASE("a folder has the same fingerprint by any path") {
   const Pictures pictures;
   const std::string& path = pictures.folder.path();
   const TempFolder elsewhere;
@@ -129,34 +129,34 @@ TEST_CASE("a folder has the same fingerprint by whatever path") {
   fs::current_path(before);
 }
 
-TEST_CASE("a folder whose files changed has another fingerprint") {
+TEST_CASE("a folder with changed files has another fingerprint") {
   const Pictures pictures;
   const uint64_t before = pictures.fingerprint();
-  SECTION("one replaced") {
+  SECTION("a file replaced") {
     replace(pictures.folder.path("cat/2.jpg"), bytes_of("other"));
   }
-  SECTION("one replaced by one of the same size") {
+  SECTION("a file replaced by another of the same size") {
     replace(pictures.folder.path("cat/2.jpg"), bytes_of("tac/2.jpg"));
   }
-  SECTION("one renamed") {
+  SECTION("a file renamed") {
     fs::rename(pictures.folder.path("cat/2.jpg"),
                pictures.folder.path("cat/4.jpg"));
   }
-  SECTION("one moved") {
+  SECTION("a file moved") {
     fs::rename(pictures.folder.path("cat/2.jpg"),
                pictures.folder.path("dog/2.jpg"));
   }
-  SECTION("one added") {
+  SECTION("a file added") {
     write_file(pictures.folder.path("dog/5.jpg"), bytes_of("5"));
   }
-  SECTION("one removed") { fs::remove(pictures.folder.path("0.jpg")); }
+  SECTION("a file removed") { fs::remove(pictures.folder.path("0.jpg")); }
   SECTION("a folder renamed") {
     fs::rename(pictures.folder.path("dog"), pictures.folder.path("eel"));
   }
   CHECK(pictures.fingerprint() != before);
 }
 
-TEST_CASE("a folder's fingerprint is of what was there when it was opened") {
+TEST_CASE("a folder's fingerprint is that of its opening") {
   const Pictures pictures;
   auto opened = open_folder(pictures.folder.path());
   const uint64_t before = of(opened);
@@ -164,7 +164,7 @@ TEST_CASE("a folder's fingerprint is of what was there when it was opened") {
   CHECK(of(opened) == before);
 }
 
-TEST_CASE("tar shards are told by their files, and by their order") {
+TEST_CASE("the files and their order identify tar shards") {
   const TempFolder folder;
   const std::string a = folder.path("a.tar"), b = folder.path("b.tar");
   write_file(a, small_tar("one"));
@@ -175,7 +175,7 @@ TEST_CASE("tar shards are told by their files, and by their order") {
   CHECK(of(open_tar_shards({b, a})) != both);
   CHECK(of(open_tar_shards({a})) != both);
   SECTION("replaced") { replace(b, small_tar("two")); }
-  SECTION("written anew") {
+  SECTION("overwritten") {
     make_older(b);
     write_file(b, small_tar("too"));
   }
@@ -185,7 +185,7 @@ TEST_CASE("tar shards are told by their files, and by their order") {
   CHECK(of(open_tar_shards({a, b})) != both);
 }
 
-TEST_CASE("records are told by their file, and by how it is read") {
+TEST_CASE("the file and the layout identify records") {
   const TempFolder folder;
   const std::string file = folder.path("records.bin");
   write_file(file, std::vector<uint8_t>(60, 7));
@@ -202,7 +202,7 @@ TEST_CASE("records are told by their file, and by how it is read") {
   layout.header_bytes = 10;
   CHECK(of(open_records(file, layout)) != before);
   SECTION("replaced") { replace(file, std::vector<uint8_t>(60, 7)); }
-  SECTION("written anew") {
+  SECTION("overwritten") {
     make_older(file);
     write_file(file, std::vector<uint8_t>(60, 8));
   }
@@ -218,7 +218,7 @@ TEST_CASE("the file identifies a database") {
   const uint64_t before = of(open_lmdb(file));
   CHECK(of(open_lmdb(file)) == before);
   CHECK(of(open_lmdb(folder.path())) == before);
-  SECTION("written to") { put(file, "b", "value"); }
+  SECTION("a record added") { put(file, "b", "value"); }
   SECTION("a value changed") { put(file, "a", "other"); }
   SECTION("replaced by a copy") {
     fs::copy(file, file + ".new");

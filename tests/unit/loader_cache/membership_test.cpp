@@ -1,4 +1,4 @@
-// Who uses a cache file, as the kernel's locks say it.
+// Members of a cache file, by the kernel's locks.
 #include "loader/cache/membership.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// A table that processes share, and the file that their locks are on.
+// A table shared by processes, and the file with their locks.
 struct Table {
   UniqueFd fd{::memfd_create("penstock-test", MFD_CLOEXEC)};
   MemberTable* members = nullptr;
@@ -43,7 +43,7 @@ struct Table {
 
 }  // namespace
 
-TEST_CASE("members have numbers of their own, the lowest that are free") {
+TEST_CASE("each member gets the lowest free number") {
   const Table table;
   auto first = std::make_unique<Membership>(table.join());
   const Membership second = table.join();
@@ -57,7 +57,7 @@ TEST_CASE("members have numbers of their own, the lowest that are free") {
   CHECK(table.join().number() == 0);
 }
 
-TEST_CASE("a number that is taken again has another generation") {
+TEST_CASE("a reused number has another generation") {
   const Table table;
   const uint32_t first = table.join().generation();
   const uint32_t second = table.join().generation();
@@ -65,7 +65,7 @@ TEST_CASE("a number that is taken again has another generation") {
   CHECK(table.members->generations[0] == 2);
 }
 
-TEST_CASE("a generation is cut to what a slot has room for") {
+TEST_CASE("a generation is truncated to the bits of a slot") {
   const Table table;
   table.members->generations[0] = SlotWord::kGenerations - 1;
   const Membership member = table.join();
@@ -73,7 +73,7 @@ TEST_CASE("a generation is cut to what a slot has room for") {
   CHECK(table.members->generations[0] == SlotWord::kGenerations);
 }
 
-TEST_CASE("other processes see a member, and have numbers of their own") {
+TEST_CASE("other processes see a member and get other numbers") {
   const Table table;
   const Membership member = table.join();
   CHECK(in_child([&] {
@@ -104,7 +104,7 @@ TEST_CASE("a stopped process keeps its number") {
   CHECK(is_member(table.fd.get(), 0));
 }
 
-TEST_CASE("a number is kept as long as one of parent and child lives") {
+TEST_CASE("a number stays in use while parent or child lives") {
   const Table table;
   auto member = std::make_unique<Membership>(table.join());
   Child child(and_wait([] {}));
@@ -115,13 +115,13 @@ TEST_CASE("a number is kept as long as one of parent and child lives") {
   CHECK_FALSE(is_member(table.fd.get(), 0));
 }
 
-TEST_CASE("nobody joins what is shut, and nobody shuts what another uses") {
+TEST_CASE("a shut cache cannot be joined, and a cache in use cannot be shut") {
   const Table table;
   auto member = std::make_unique<Membership>(table.join());
   auto other = std::make_unique<Membership>(table.join());
   CHECK_FALSE(member->shut());
   CHECK_FALSE(shut_out_cache_members(table.fd.get()));
-  CHECK(is_member(table.fd.get(), 0));  // it has its own still
+  CHECK(is_member(table.fd.get(), 0));  // it keeps its own number
   other.reset();
   CHECK(member->shut());
   auto late = Membership::join(table.fd.get(), *table.members);
@@ -133,7 +133,7 @@ TEST_CASE("nobody joins what is shut, and nobody shuts what another uses") {
   CHECK_FALSE(Membership::join(table.fd.get(), *table.members));
 }
 
-TEST_CASE("more than 1024 are too many, and one that ends makes room") {
+TEST_CASE("a 1025th member is refused until another one ends") {
   const Table table;
   Child child(and_wait([&] {
     for (uint32_t i = 0; i < 600; ++i) new Membership(table.join());
@@ -167,7 +167,7 @@ TEST_CASE("processes that join at the same time have different numbers") {
   CHECK(count_members(table.fd.get()) == 20);
 }
 
-TEST_CASE("what cannot be opened is an error") {
+TEST_CASE("a file that cannot be opened is an error") {
   const Table table;
   auto gone = Membership::join(-1, *table.members);
   REQUIRE_FALSE(gone);

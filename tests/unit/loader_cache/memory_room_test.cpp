@@ -1,4 +1,4 @@
-// What a process's memory cgroups leave it, from the files that say so.
+// Free memory of a process's cgroups, from their files.
 #include "loader/data/memory_room.h"
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 constexpr const char* kV1NoLimit = "9223372036854771712";
 
-// Of a group, in MiB.
+// A group's figures in MiB.
 struct Figures {
   std::string limit;
   uint64_t used = 0;
@@ -37,7 +37,7 @@ class FakeRoot : public CacheCase {
     const std::string folder = "/sys/fs/cgroup/memory" + group;
     write(folder + "/memory.limit_in_bytes", figures.limit + "\n");
     write(folder + "/memory.usage_in_bytes", mib(figures.used) + "\n");
-    // The group's own come first, and are not those that count.
+    // The group's own figures come first but do not count: the total_ ones do.
     write(folder + "/memory.stat",
           "cache 1\nrss 2\nshmem 3\ntotal_cache " + mib(figures.files) +
               "\ntotal_rss 7\ntotal_shmem " + mib(figures.tmpfs) + "\n");
@@ -62,15 +62,15 @@ class FakeRoot : public CacheCase {
 
 }  // namespace
 
-TEST_CASE("v1: a group leaves what neither programs nor tmpfs have") {
+TEST_CASE("v1: a group's free memory excludes programs and tmpfs") {
   const FakeRoot root;
   root.be_in("5:cpu:/a\n4:memory:/job\n0::/\n");
   root.add_v1("/job", {mib(1000), 700, 500, 200});
   CHECK(root.room().limit_bytes == 1000);
-  CHECK(root.room().left_bytes == 600);  // 300 of files can be given up
+  CHECK(root.room().left_bytes == 600);  // 300 of the files are reclaimable
 }
 
-TEST_CASE("v2: a group leaves what neither programs nor tmpfs have") {
+TEST_CASE("v2: a group's free memory excludes programs and tmpfs") {
   const FakeRoot root;
   root.be_in("0::/slurm/job_1/step_0\n");
   root.add_v2("/slurm/job_1/step_0", {mib(1000), 700, 500, 200});
@@ -78,16 +78,17 @@ TEST_CASE("v2: a group leaves what neither programs nor tmpfs have") {
   CHECK(root.room().left_bytes == 600);
 }
 
-TEST_CASE("what a tmpfs holds is not given up") {
+TEST_CASE("memory of a tmpfs does not count as reclaimable") {
   const FakeRoot root;
   root.be_in("0::/job\n");
   root.add_v2("/job", {mib(1000), 900, 900, 900});
   CHECK(root.room().left_bytes == 100);
-  root.add_v2("/job", {mib(1000), 900, 900, 950});  // written one by one
+  root.add_v2("/job", {mib(1000), 900, 900,
+                       950});  // the kernel's figures are not consistent
   CHECK(root.room().left_bytes == 100);
 }
 
-TEST_CASE("of groups in groups the one that leaves least counts") {
+TEST_CASE("of nested groups the one with the least free memory counts") {
   const FakeRoot root;
   SECTION("v1") {
     root.be_in("4:memory:/slurm/job/step\n");
@@ -106,21 +107,22 @@ TEST_CASE("of groups in groups the one that leaves least counts") {
   CHECK(root.room().left_bytes == 300);
 }
 
-TEST_CASE("in a namespace the group is what is mounted") {
+TEST_CASE("in a namespace the mounted group counts") {
   const FakeRoot root;
   root.be_in("4:memory:/docker/not-seen-from-in-here\n");
   root.add_v1("", {mib(100), 40, 0, 0});
   CHECK(root.room().left_bytes == 60);
 }
 
-TEST_CASE("in the root group there is the mount to look at") {
+TEST_CASE("in the root group the mount's files count") {
   const FakeRoot root;
   root.be_in("0::/\n");
   root.add_v2("", {mib(100), 40, 0, 0});
   CHECK(root.room().left_bytes == 60);
 }
 
-TEST_CASE("of v1 and v2 side by side the one with memory is asked") {
+TEST_CASE(
+    "with v1 and v2 side by side the one with the memory controller counts") {
   const FakeRoot root;
   root.be_in("4:memory:/job\n0::/other\n");
   root.add_v1("/job", {mib(100), 40, 0, 0});
@@ -128,7 +130,7 @@ TEST_CASE("of v1 and v2 side by side the one with memory is asked") {
   CHECK(root.room().left_bytes == 60);
 }
 
-TEST_CASE("more used than there may be leaves nothing") {
+TEST_CASE("usage beyond the limit leaves no memory") {
   const FakeRoot root;
   root.be_in("0::/job\n");
   root.add_v2("/job", {mib(100), 140, 10, 0});
@@ -136,7 +138,7 @@ TEST_CASE("more used than there may be leaves nothing") {
   CHECK(root.room().left_bytes == 0);
 }
 
-TEST_CASE("a limit of nothing is one") {
+TEST_CASE("a limit of 0 counts as a limit") {
   const FakeRoot root;
   root.be_in("0::/job\n");
   root.add_v2("/job", {"0", 0, 0, 0});
@@ -144,7 +146,7 @@ TEST_CASE("a limit of nothing is one") {
   CHECK(root.room().left_bytes == 0);
 }
 
-TEST_CASE("without a limit there is no figure") {
+TEST_CASE("without a limit the free memory is unknown") {
   const FakeRoot root;
   CHECK_FALSE(group_memory(root.base()));
   root.be_in("4:memory:/job\n3:cpu,cpuacct:/job\n0::/x\nnonsense\n\n");
@@ -154,13 +156,13 @@ TEST_CASE("without a limit there is no figure") {
   CHECK_FALSE(group_memory(root.base()));
 }
 
-TEST_CASE("a group without a folder's name is nobody's") {
+TEST_CASE("a group without an absolute path is ignored") {
   const FakeRoot root;
   root.be_in("4:memory:\n0::nowhere\n");
   CHECK_FALSE(group_memory(root.base()));
 }
 
-TEST_CASE("a limit whose usage cannot be read leaves nothing") {
+TEST_CASE("a limit without readable usage leaves no memory") {
   const FakeRoot root;
   root.be_in("0::/job\n");
   root.write("/sys/fs/cgroup/job/memory.max", mib(100));
@@ -168,7 +170,7 @@ TEST_CASE("a limit whose usage cannot be read leaves nothing") {
   CHECK(root.room().left_bytes == 0);
 }
 
-TEST_CASE("figures that are none count as none") {
+TEST_CASE("invalid figures count as zero") {
   const FakeRoot root;
   root.be_in("0::/job\n");
   root.add_v2("/job", {mib(100), 40, 0, 0});

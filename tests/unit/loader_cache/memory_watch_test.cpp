@@ -1,4 +1,4 @@
-// When a cache may take memory, and when it has to give it back.
+// When a cache may allocate memory and when it must release it.
 #include "loader/cache/memory_watch.h"
 
 #include <thread>
@@ -16,7 +16,7 @@ constexpr uint64_t kFree = kLimit / MemoryWatch::kFreePart;  // 100 MiB
 constexpr uint64_t kStart_ns = 1'000'000'000;
 constexpr uint64_t kPeriod_ns = MemoryWatch::kPeriod_ns;
 
-// What is left, as the test likes, and how often it was asked for.
+// Free memory set by the test, and the number of readings.
 struct Group {
   std::optional<MemoryRoom> room = MemoryRoom{kLimit, kLimit};
   int looks = 0;
@@ -32,7 +32,7 @@ struct Group {
 
 }  // namespace
 
-TEST_CASE("without a limit there is room, and nothing to give back") {
+TEST_CASE("without a limit there is room, and no memory to give back") {
   uint64_t filled = 0;
   Group group;
   group.room.reset();
@@ -54,7 +54,7 @@ TEST_CASE("a sixteenth of the limit stays free") {
   CHECK(watch.room_bytes(kStart_ns + 2 * kPeriod_ns, {filled, 0}) == 0);
 }
 
-TEST_CASE("what was filled since it looked counts") {
+TEST_CASE("memory filled since the last reading counts") {
   uint64_t filled = 0;
   Group group;
   group.leave(150 * kMiB);
@@ -66,7 +66,7 @@ TEST_CASE("what was filled since it looked counts") {
   CHECK(watch.room_bytes(kStart_ns, {filled, 0}) == 48 * kMiB);
 }
 
-TEST_CASE("it looks once a period, and once for so many bytes") {
+TEST_CASE("memory is read once a period, and again after enough bytes") {
   uint64_t filled = 0;
   Group group;
   MemoryWatch watch = group.watch();
@@ -86,17 +86,18 @@ TEST_CASE("it looks once a period, and once for so many bytes") {
   CHECK(group.looks == looks + 2);
 }
 
-TEST_CASE("what all processes of a job fill counts for each of them") {
+TEST_CASE("memory filled by any process of a job counts for each of them") {
   Group group;
   group.room = MemoryRoom{64 * kMiB, 8 * kMiB};  // 4 MiB stay free
   MemoryWatch watch = group.watch();
   REQUIRE(watch.room_bytes(kStart_ns, {100 * kMiB, 100 * kMiB}) == 4 * kMiB);
   CHECK(watch.room_bytes(kStart_ns, {103 * kMiB, 103 * kMiB}) == kMiB);
-  // Less than before: others have given some back, which the next look tells.
+  // Less than before: other processes released memory, which the next reading
+  // shows.
   CHECK(watch.room_bytes(kStart_ns, {90 * kMiB, 90 * kMiB}) == 4 * kMiB);
 }
 
-TEST_CASE("memory is given back when half of what stays free is taken") {
+TEST_CASE("memory is given back once half of the free reserve is used") {
   uint64_t filled = 0;
   Group group;
   MemoryWatch watch = group.watch();
@@ -113,7 +114,7 @@ TEST_CASE("memory is given back when half of what stays free is taken") {
   CHECK(excess_with(kFree) == 0);
 }
 
-TEST_CASE("a limit that is lowered, or lifted, is followed") {
+TEST_CASE("a lowered or lifted limit takes effect") {
   uint64_t filled = 0;
   Group group;
   group.leave(800 * kMiB);
@@ -128,7 +129,7 @@ TEST_CASE("a limit that is lowered, or lifted, is followed") {
   CHECK(watch.excess_bytes(kStart_ns + 2 * kPeriod_ns, {filled, 0}) == 0);
 }
 
-TEST_CASE("of threads that ask at once one looks") {
+TEST_CASE("of concurrent threads one reads the memory") {
   uint64_t filled = 0;
   std::atomic<int> looks = 0;
   MemoryWatch watch([&] {
@@ -146,5 +147,5 @@ TEST_CASE("of threads that ask at once one looks") {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(looks >= 100);
-  CHECK(looks <= 110);  // those that come late find an older time
+  CHECK(looks <= 110);  // late threads have an older time
 }

@@ -1,4 +1,5 @@
-// penstock/loader/sample_cache.h: what is served, to whom, and what never is.
+// penstock/loader/sample_cache.h: which samples are served, and to which
+// processes.
 #include "penstock/loader/sample_cache.h"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ std::vector<uint64_t> shuffled(uint64_t samples, unsigned seed) {
   return order;
 }
 
-// Loads every sample once, as a job does; the bytes that storage gave.
+// Loads every sample once, like a job; returns the bytes read from storage.
 uint64_t epoch(SampleCache& cache, unsigned seed) {
   uint64_t stored_bytes = 0;
   for (const uint64_t index : shuffled(cache.samples(), seed)) {
@@ -54,7 +55,7 @@ void flip_byte(const std::string& path, uint64_t offset) {
 
 }  // namespace
 
-TEST_CASE("a sample comes back as it was put in, with its label") {
+TEST_CASE("a sample is returned unchanged, with its label") {
   CacheCase test;
   const auto cache = test.open(3, {.most_bytes = kMany});
   CHECK_FALSE(cache->find(1));
@@ -71,7 +72,7 @@ TEST_CASE("a sample comes back as it was put in, with its label") {
   CHECK(cache->counters().hit_bytes == sample_bytes(1).size());
 }
 
-TEST_CASE("what is in it stays, whatever the order of later epochs") {
+TEST_CASE("cached samples stay, whatever the order of later epochs") {
   CacheCase test;
   constexpr uint64_t kSamples = 2000;
   uint64_t all_bytes = 0;
@@ -88,13 +89,13 @@ TEST_CASE("what is in it stays, whatever the order of later epochs") {
     CHECK(epoch(*cache, seed + 2) == missed);
     CHECK(epoch(*cache, seed + 3) == missed);
     const double share = 1 - double(missed) / double(all_bytes);
-    // A sample's place is up to 63 bytes, and its label, more than it is.
+    // A sample's place has its label and up to 63 bytes of padding.
     CHECK(share <= double(percent) / 100);
     CHECK(share >= double(percent) / 100 - 0.02);
   }
 }
 
-TEST_CASE("processes share it, and it outlives them") {
+TEST_CASE("processes share a cache, and it outlives them") {
   CacheCase test;
   const SampleCacheOptions options{.most_bytes = kMany, .keep_s = 100};
   CHECK(in_child([&] {
@@ -112,7 +113,7 @@ TEST_CASE("processes share it, and it outlives them") {
   CHECK(sample_in(*cache, 7) == sample_bytes(7));
 }
 
-TEST_CASE("a forked process uses its parent's") {
+TEST_CASE("a forked process uses its parent's cache") {
   CacheCase test;
   const auto cache = test.open(10, {.most_bytes = kMany});
   cache->store(0, sample_bytes(0), 1);
@@ -124,7 +125,7 @@ TEST_CASE("a forked process uses its parent's") {
   CHECK(std::filesystem::exists(cache->path()));
 }
 
-TEST_CASE("one that is not kept goes with the last process that uses it") {
+TEST_CASE("a cache with no keep time is removed with its last process") {
   CacheCase test;
   auto first = test.open(10, {.most_bytes = kMany});
   auto second = test.open(10, {.most_bytes = kMany});
@@ -135,7 +136,7 @@ TEST_CASE("one that is not kept goes with the last process that uses it") {
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("threads fill it together") {
+TEST_CASE("threads fill a cache together") {
   CacheCase test;
   constexpr uint64_t kSamples = 3000;
   const auto cache = test.open(kSamples, {.most_bytes = kMany});
@@ -155,7 +156,7 @@ TEST_CASE("threads fill it together") {
   CHECK(epoch(*cache, 1) == 0);
 }
 
-TEST_CASE("a damaged sample is not served, and put in anew") {
+TEST_CASE("a damaged sample is not served and is stored again") {
   CacheCase test;
   std::vector<std::string> warned;
   const auto cache = test.open(
@@ -167,7 +168,7 @@ TEST_CASE("a damaged sample is not served, and put in anew") {
     CAPTURE(offset);
     cache->store(0, sample_bytes(0), 1);
     const uint64_t damaged = cache->counters().damaged;
-    // Each time it has another place.
+    // The sample gets a new place each time.
     const UniqueFd fd(::open(cache->path().c_str(), O_RDONLY));
     Slot slot;
     REQUIRE(::pread(fd.get(), static_cast<void*>(&slot), sizeof slot,
@@ -182,8 +183,8 @@ TEST_CASE("a damaged sample is not served, and put in anew") {
   CHECK_THAT(warned[0], ContainsSubstring("sample 0 was damaged"));
 }
 
-TEST_CASE("a full tmpfs is said, and leaves what is there") {
-  if (::geteuid() != 0) return;  // who may mount one
+TEST_CASE("a full tmpfs is reported and keeps the cached samples") {
+  if (::geteuid() != 0) return;  // only root can mount
   CacheCase test;
   const std::string small = test.base() + "/small";
   std::filesystem::create_directory(small);
@@ -211,7 +212,7 @@ TEST_CASE("a full tmpfs is said, and leaves what is there") {
   CHECK_THAT(warned[0], ContainsSubstring("No space left"));
 }
 
-TEST_CASE("the same name is not used for other data") {
+TEST_CASE("a cache's name cannot be reused for other data") {
   CacheCase test;
   const auto cache = test.open(10, {.name = "n", .most_bytes = kMany});
   auto other =
@@ -226,7 +227,7 @@ TEST_CASE("the same name is not used for other data") {
   CHECK_FALSE(longer);
 }
 
-TEST_CASE("what no cache can be is refused") {
+TEST_CASE("a cache with invalid options is refused") {
   CacheCase test;
   auto none = SampleCache::open(0, 1, "/d", {.most_bytes = 1});
   REQUIRE_FALSE(none);

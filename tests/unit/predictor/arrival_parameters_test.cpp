@@ -24,7 +24,7 @@ std::string refused(const std::string& text) {
   return parameters.error().message;
 }
 
-TEST_CASE("what is written reads back, to four decimals") {
+TEST_CASE("written parameters read back, rounded to four decimals") {
   const std::string text = write_parameters(some());
   const auto read = parse_parameters(text, "p.csv");
   REQUIRE(read);
@@ -38,7 +38,7 @@ TEST_CASE("what is written reads back, to four decimals") {
   CHECK(write_parameters(*read) == text);
 }
 
-TEST_CASE("what is no parameter file is refused") {
+TEST_CASE("invalid parameter files are refused") {
   const std::string text = write_parameters(some());
   const auto last =
       "p.csv:" +

@@ -18,7 +18,7 @@ JobFeatures resnet50(const std::string& gpu = "A100-SXM-40GB") {
   return job;
 }
 
-// Nothing measured but one family and one GPU type.
+// Parameters learned from one family and one GPU type only.
 ArrivalParameters of_priors() {
   ArrivalParameters out;
   for (const Coefficient& it : roofline_form().coefficients) {
@@ -35,7 +35,7 @@ ArrivalParameters of_priors() {
   return out;
 }
 
-TEST_CASE("how well a job is known") {
+TEST_CASE("a job's kind names the source of its costs and what is new") {
   const ArrivalParameters learned = of_priors();
   CHECK(kind_of(describe(resnet50("T4")), learned) == "given/known");
   CHECK(kind_of(describe(resnet50()), learned) == "given/new_gpu");
@@ -51,7 +51,7 @@ TEST_CASE("how well a job is known") {
   CHECK(kind_of(describe(job), learned) == "given/new_both");
 }
 
-TEST_CASE("the rate is the batch over the time, with its kind's interval") {
+TEST_CASE("the rate is batch over time, with the interval of the job's kind") {
   const ArrivalParameters learned = of_priors();
   const DescribedJob described = describe(resnet50());
   const IterationTime time = one_gpu_time(described, learned.roofline);
@@ -63,7 +63,7 @@ TEST_CASE("the rate is the batch over the time, with its kind's interval") {
   CHECK(rate.high == Approx(rate.value * std::exp(0.4)));
 }
 
-TEST_CASE("an interval that was not calibrated is a factor of ten") {
+TEST_CASE("without a calibration the interval is a factor of ten") {
   ArrivalParameters learned = of_priors();
   learned.intervals.clear();
   const Figure rate = rate_per_gpu(describe(resnet50()), learned);
@@ -85,7 +85,7 @@ TEST_CASE("several GPUs add the exchange and its error") {
   CHECK(128 / time.at(128) == Approx(eight.value));
 }
 
-TEST_CASE("demand is ceiling times cost") {
+TEST_CASE("demand is the ceiling times the cost of a sample") {
   const ArrivalParameters learned = of_priors();
   LoaderCosts costs;
   costs.cpu_s_per_sample = *loader_cpu_s("jpeg", 110e3);
@@ -104,7 +104,7 @@ TEST_CASE("demand is ceiling times cost") {
   CHECK_FALSE(bare.demand_bytes_per_s.known());
 }
 
-TEST_CASE("classes of CPU cost") {
+TEST_CASE("CPU costs follow the class, and unknown classes are refused") {
   const auto jpeg = loader_cpu_s("jpeg", 55e3);
   REQUIRE(jpeg);
   CHECK(jpeg->value == Approx(2.24e-3).epsilon(0.02));  // as measured

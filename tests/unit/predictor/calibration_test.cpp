@@ -8,27 +8,27 @@ namespace {
 
 void no_progress(size_t, size_t) {}
 
-TEST_CASE("one GPU's rate is known where a row differs in scale only") {
+TEST_CASE("the rate of one GPU comes from rows that differ in scale only") {
   std::vector<MeasuredRow> rows = {
       made_row("a", 8, 1, 0.01, 0.002), made_row("a", 8, 4, 0.01, 0.002),
       made_row("a", 16, 4, 0.01, 0.002), made_row("b", 8, 4, 0.01, 0.002),
       made_row("a", 8, 1, 0.01, 0.002)};
   rows[4].samples_per_s *= 3;
   const std::vector<double> known = known_one_gpu_rates(rows);
-  CHECK(known[0] == 0);                                  // it is the one
+  CHECK(known[0] == 0);  // the row of one GPU itself
   CHECK(known[1] == Approx(2 * rows[0].samples_per_s));  // the median of two
   CHECK(known[2] == 0);                                  // another batch
   CHECK(known[3] == 0);                                  // another job
 }
 
-TEST_CASE("the ends hold nine tenths and a little") {
+TEST_CASE("the 90% interval is widened by a small margin") {
   std::vector<double> errors;
   for (int i = 100; i >= 0; --i) errors.push_back(i);
   CHECK(ninety_percent(errors).low == Approx(4));
   CHECK(ninety_percent(errors).high == Approx(96));
 }
 
-TEST_CASE("rows whose truth is known are predicted, family by family") {
+TEST_CASE("synthetic rows are predicted with each family left out") {
   size_t done = 0, total = 0;
   const Calibration it = calibrate(made_rows(), [&](size_t d, size_t t) {
     CHECK(d == done + 1);
@@ -47,7 +47,7 @@ TEST_CASE("rows whose truth is known are predicted, family by family") {
   CHECK(costs_given(made_rows()[0]));
 }
 
-TEST_CASE("source is no feature") {
+TEST_CASE("the source of a row does not change the parameters") {
   std::string text =
       text_of_file(std::string(PENSTOCK_FIXTURES) + "/timm_sample.csv");
   const auto rows = parse_measured_rows(text, "sample");
@@ -64,7 +64,7 @@ TEST_CASE("source is no feature") {
 }
 
 // PENSTOCK_UPDATE_GOLDEN=1 rewrites the file.
-TEST_CASE("the command gives the committed parameters of the sample") {
+TEST_CASE("calibrating the sample gives the committed parameters") {
   const std::string folder = PENSTOCK_FIXTURES;
   const auto rows =
       parse_measured_rows(text_of_file(folder + "/timm_sample.csv"), "sample");

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TEST_CASE("a corner is under both limits, and sharp at its end") {
+TEST_CASE("a corner is below both limits, and sharp at an infinite exponent") {
   CHECK(corner(3, 5, 1) == Approx(15.0 / 8));
   CHECK(corner(3, 4, 2) == Approx(12.0 / 5));
   CHECK(corner(5, 3, kInfinity) == 3);
@@ -22,7 +22,7 @@ TEST_CASE("a corner is under both limits, and sharp at its end") {
   CHECK(corner(0, 0, 1) == 0);
 }
 
-TEST_CASE("no size of the rates upsets a corner") {
+TEST_CASE("a corner stays within its bounds for rates of any size") {
   for (double a : {1e-300, 1e-9, 1.0, 1e9, 1e300})
     for (double b : {1e-300, 1e-9, 1.0, 1e9, 1e300})
       for (double exponent : {1.0, 8.0, 64.0, kInfinity}) {
@@ -53,8 +53,8 @@ TEST_CASE("beyond_corner undoes corner") {
   CHECK(beyond_corner(kInfinity, 6, 4) == 6);
 }
 
-TEST_CASE("the exponent is found again, also from noisy rates") {
-  Random random("the exponent is found again");
+TEST_CASE("the fit recovers the exponent, also from noisy rates") {
+  Random random("the fit recovers the exponent");
   for (double exponent : {1.0, 2.5, 6.0, 20.0}) {
     std::vector<CornerPoint> exact, noisy;
     for (double b : {50.0, 80.0, 95.0, 105.0, 130.0, 200.0}) {
@@ -64,7 +64,7 @@ TEST_CASE("the exponent is found again, also from noisy rates") {
     }
     CAPTURE(exponent);
     CHECK(*fit_corner(exact) == Approx(exponent).epsilon(1e-3));
-    // The exponent is what it does to the rates.
+    // With noise the rates are compared, not the exponents.
     const double fitted = *fit_corner(noisy);
     CHECK(corner(100, 100, fitted) ==
           Approx(corner(100, 100, exponent)).epsilon(0.03));
@@ -76,7 +76,7 @@ TEST_CASE("rates above every corner give the sharpest one") {
   CHECK(*fit_corner({{100, 100, 20}}) == Approx(1));
 }
 
-TEST_CASE("an exponent that nothing tells is refused") {
+TEST_CASE("points that do not determine the exponent are refused") {
   using Catch::Matchers::ContainsSubstring;
   const auto none = fit_corner({});
   REQUIRE_FALSE(none);

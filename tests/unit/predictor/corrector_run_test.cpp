@@ -1,5 +1,5 @@
-// Simulated training runs, sampled as penstockd samples them: is the ceiling
-// known within 10 s, whatever the profile said?
+// Simulated training runs with penstockd's sampling: the ceiling must be known
+// within 10 s, whatever the profile.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -34,7 +34,7 @@ struct Counters {
   double prepared = 0, loader_cpu_s = 0;
 };
 
-// When the loader worked on a batch.
+// The interval in which the loader worked on a batch.
 struct Prepared {
   double start_s, end_s;
 };
@@ -50,8 +50,8 @@ void count_loader(const Kind& kind, const std::vector<Prepared>& batches,
   }
 }
 
-// Runs a job whose loader supplies `supply` times what the ceiling needs, and
-// returns its counters at each second, from a random phase on.
+// Runs a job whose loader supplies `supply` times the ceiling's demand; returns
+// its counters each second, from a random phase on.
 std::vector<Counters> simulate(const Kind& kind, double supply,
                                double duration_s, unsigned seed) {
   std::mt19937 random(seed);
@@ -140,7 +140,8 @@ TEST_CASE("within 10 s the ceiling is known to 3% (seeds 1 to 50)") {
   CHECK(held >= runs * 0.9);
 }
 
-TEST_CASE("costs are known to about a batch, starved or not (seeds 1 to 50)") {
+TEST_CASE(
+    "costs are exact to about one batch, starved or not (seeds 1 to 50)") {
   int runs = 0, held = 0;
   for (const Kind& kind : kKinds)
     for (double supply : {0.25, 1.5})
@@ -148,7 +149,7 @@ TEST_CASE("costs are known to about a batch, starved or not (seeds 1 to 50)") {
         CAPTURE(kind.name, supply, seed);
         const Prediction p = observe(simulate(kind, supply, 10, seed))
                                  .corrected(prior_of(kind, 1.5));
-        // In 6 s of whole steps at the least.
+        // At least 6 s of whole steps are observed.
         const double one_batch = kind.step_s / std::min(supply, 1.0) / 6;
         const double allowed = 0.01 + 1.2 * one_batch;
         const Figure& cpu = p.loader_cpu_s_per_sample;
@@ -162,7 +163,7 @@ TEST_CASE("costs are known to about a batch, starved or not (seeds 1 to 50)") {
   CHECK(held >= runs * 0.9);
 }
 
-TEST_CASE("the interval shrinks as the run goes on") {
+TEST_CASE("the interval shrinks during the run") {
   double widths[2] = {0, 0};
   const double durations_s[2] = {6, 60};
   for (int i = 0; i < 2; ++i)

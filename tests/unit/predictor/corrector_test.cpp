@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// A second of a job with ceiling 100/s that waits for the share given.
+// A second of a job with a ceiling of 100/s that waits for the given share.
 Observation second(double wait_share) {
   Observation o;
   o.seconds = 1;
@@ -23,7 +23,7 @@ Observation second(double wait_share) {
   return o;
 }
 
-// After the warm-up, the same observation again and again.
+// A corrector fed with equal observations after the warm-up.
 Corrector fed(const Observation& o, int times) {
   Corrector corrector;
   for (int i = 0; i < 2 + times; ++i) corrector.add(o);
@@ -39,7 +39,7 @@ Prediction some_prior() {
   return *predict(profile);
 }
 
-TEST_CASE("before there is enough, the prior stands") {
+TEST_CASE("with too few observations the prior is kept") {
   const Corrector nothing;
   CHECK(nothing.corrected(some_prior()).basis == "profile prior");
   CHECK(nothing.corrected(std::nullopt).basis == "unknown");
@@ -48,13 +48,13 @@ TEST_CASE("before there is enough, the prior stands") {
   CHECK(short_run.observed_s() == 1);
   CHECK(short_run.corrected(some_prior()).ceiling_samples_per_s.value ==
         Approx(70));
-  // Time enough, but too few samples.
+  // Enough time, but too few samples.
   Observation slow = second(0);
   slow.samples = slow.prepared = 2;
   CHECK(fed(slow, 6).corrected(some_prior()).basis == "profile prior");
 }
 
-TEST_CASE("the ceiling is without waits for CPUs that the loader uses") {
+TEST_CASE("the ceiling excludes waits for CPUs that the loader uses") {
   Observation o = second(0);
   o.samples = o.prepared = 50;
   o.contention_s = 0.5;
@@ -64,7 +64,7 @@ TEST_CASE("the ceiling is without waits for CPUs that the loader uses") {
   CHECK_FALSE(fed(o, 20).trusted());
 }
 
-TEST_CASE("the start and the first steps are left out") {
+TEST_CASE("the start and the first steps are excluded") {
   Corrector corrector;
   Observation import;
   import.sampled_s = 1;
@@ -92,7 +92,7 @@ TEST_CASE("a job that never waits runs at its ceiling") {
   CHECK(p.basis == "measured 12 s");
 }
 
-TEST_CASE("a starved job's ceiling is told by the time it does not wait") {
+TEST_CASE("a starved job's ceiling follows from the time without waits") {
   for (double wait_share : {0.5, 0.75, 0.9}) {
     const Prediction p = fed(second(wait_share), 6).corrected(some_prior());
     CHECK(p.ceiling_samples_per_s.value == Approx(100));
@@ -106,7 +106,7 @@ TEST_CASE("a job without a profile is measured too") {
   CHECK(p.demand_bytes_per_s.value == Approx(100000));
 }
 
-TEST_CASE("observations that contradict themselves are left out") {
+TEST_CASE("contradictory observations are excluded") {
   struct Row {
     const char* why;
     void (*spoil)(Observation&);
@@ -130,7 +130,7 @@ TEST_CASE("observations that contradict themselves are left out") {
     Corrector corrector = fed(second(0.5), 6);
     const Prediction before = corrector.corrected(std::nullopt);
     Observation bad = second(0.5);
-    bad.samples = 1e6;  // what would show, were it not left out
+    bad.samples = 1e6;  // would show if it were not excluded
     row.spoil(bad);
     corrector.add(bad);
     const Prediction after = corrector.corrected(std::nullopt);
@@ -141,7 +141,7 @@ TEST_CASE("observations that contradict themselves are left out") {
   }
 }
 
-TEST_CASE("waiting all the time is no contradiction") {
+TEST_CASE("waiting slightly longer than the period is not contradictory") {
   Corrector corrector = fed(second(0.5), 6);
   Observation waits = second(0.5);
   waits.wait_s = 1.005;  // two clocks read one after the other
@@ -151,7 +151,7 @@ TEST_CASE("waiting all the time is no contradiction") {
       corrector.corrected(std::nullopt).ceiling_samples_per_s.value));
 }
 
-TEST_CASE("a trainer with no time of its own has a finite ceiling") {
+TEST_CASE("a trainer that only waits has a finite ceiling") {
   Observation o = second(0);
   o.wait_s = 1;
   const Figure ceiling =
@@ -160,7 +160,7 @@ TEST_CASE("a trainer with no time of its own has a finite ceiling") {
   CHECK(ceiling.value == Approx(100 / 0.001));
 }
 
-TEST_CASE("a page that keeps contradicting itself loses trust for a while") {
+TEST_CASE("a page with repeated contradictions is distrusted for a while") {
   Corrector corrector = fed(second(0), 64);
   Observation bad = second(0);
   bad.wait_s = 2;
@@ -172,7 +172,7 @@ TEST_CASE("a page that keeps contradicting itself loses trust for a while") {
   CHECK(corrector.trusted());
 }
 
-TEST_CASE("seconds without a step count when the step comes") {
+TEST_CASE("seconds without a step count with the next step") {
   // Steps of 3 s, sampled every second: two empty observations of three.
   Corrector corrector;
   Observation step = second(0);
@@ -197,7 +197,7 @@ TEST_CASE("seconds without a step count when the step comes") {
   CHECK(p.loader_cpu_s_per_sample.value == Approx(0.04));
 }
 
-TEST_CASE("a pause of the trainer is no part of its ceiling") {
+TEST_CASE("a pause of the trainer does not change its ceiling") {
   Corrector corrector = fed(second(0.5), 20);
   Observation evaluation = second(0.5);
   evaluation.seconds = 15;
@@ -206,7 +206,7 @@ TEST_CASE("a pause of the trainer is no part of its ceiling") {
         Approx(100));
 }
 
-TEST_CASE("a job that changes is followed within the window") {
+TEST_CASE("a changed rate is followed within the window") {
   Corrector corrector = fed(second(0), 64);
   Observation faster = second(0);
   faster.samples = faster.prepared = 200;
@@ -215,7 +215,7 @@ TEST_CASE("a job that changes is followed within the window") {
         Approx(200));
 }
 
-TEST_CASE("replaying tells the ceiling and no cost") {
+TEST_CASE("replayed samples count for the ceiling but not for the costs") {
   Corrector corrector = fed(second(0.75), 6);
   Observation replay = second(0);
   replay.replaying = true;
@@ -228,9 +228,9 @@ TEST_CASE("replaying tells the ceiling and no cost") {
   CHECK(p.storage_bytes_per_sample.value == Approx(1000));
 }
 
-TEST_CASE("what nothing measures stays as the prior has it") {
+TEST_CASE("costs without a measurement are those of the prior") {
   Observation o = second(0);
-  o.loader_cpu_s = 0;  // no loader thread could be told apart
+  o.loader_cpu_s = 0;  // no loader thread was identified
   const Prediction p = fed(o, 6).corrected(some_prior());
   CHECK(p.loader_cpu_s_per_sample.value == Approx(0.05));
   CHECK(p.demand_cores.value == Approx(5));
@@ -239,15 +239,16 @@ TEST_CASE("what nothing measures stays as the prior has it") {
   CHECK_FALSE(unknown.demand_cores.known());
 }
 
-TEST_CASE("a job that cannot tell what it prepared is costed by consumption") {
+TEST_CASE(
+    "without counts of prepared samples, consumed samples give the costs") {
   Observation o = second(0.5);
   o.prepared = 0;
   const Prediction p = fed(o, 6).corrected(std::nullopt);
   CHECK(p.loader_cpu_s_per_sample.value == Approx(0.04));
 }
 
-// A second of one that shares, who has prepared that part of what it consumed,
-// and used little CPU time beside to look for it.
+// A second of a rank in a share that prepared this part of its consumed
+// samples, and used a little CPU time to look for others.
 Observation sharing_second(double part) {
   Observation o = second(0);
   o.sharing = true;
@@ -257,7 +258,7 @@ Observation sharing_second(double part) {
   return o;
 }
 
-TEST_CASE("costs are the same whichever rank of a share prepares") {
+TEST_CASE("costs do not depend on which rank of a share prepares") {
   for (const double part : {0.0, 0.01, 0.5}) {
     CAPTURE(part);
     const Corrector most = fed(sharing_second(1 - part), 20);
@@ -271,14 +272,14 @@ TEST_CASE("costs are the same whichever rank of a share prepares") {
   }
 }
 
-TEST_CASE("who joins a share later knows what it has shown before") {
+TEST_CASE("a rank that joins a share later gets the share's earlier costs") {
   const Corrector first = fed(second(0), 64);
   const Corrector second = fed(sharing_second(0), 4);
   CHECK(Corrector::costs_of({{&first, &second}}).loader_cpu_s.value ==
         Approx(0.04).epsilon(0.001));
 }
 
-TEST_CASE("what a sharing job consumed tells no cost") {
+TEST_CASE("in a share consumed samples give no costs") {
   const Corrector idle = fed(sharing_second(0), 20);
   const MeasuredCosts costs = Corrector::costs_of({{&idle, &idle}});
   CHECK_FALSE(costs.loader_cpu_s.known());
@@ -286,7 +287,7 @@ TEST_CASE("what a sharing job consumed tells no cost") {
   CHECK(idle.corrected(some_prior(), costs).demand_cores.value == Approx(5));
 }
 
-TEST_CASE("samples of a loader that is not told apart make none cheaper") {
+TEST_CASE("samples of an unidentified loader do not lower the costs") {
   Observation hidden = sharing_second(0.5);
   hidden.loader_cpu_s = 0;
   const Corrector unseen = fed(hidden, 20);
@@ -295,7 +296,7 @@ TEST_CASE("samples of a loader that is not told apart make none cheaper") {
         Approx(0.04).epsilon(0.001));
 }
 
-TEST_CASE("a cache serves all that share what it served any of them last") {
+TEST_CASE("the latest cache hits of any rank of a share count for all") {
   Observation stored = sharing_second(1);
   Observation cached = stored;
   cached.cached_bytes = cached.bytes;
@@ -314,7 +315,8 @@ TEST_CASE("a cache serves all that share what it served any of them last") {
   }
 }
 
-TEST_CASE("the trainer reserve is the 95th percentile") {
+TEST_CASE(
+    "the trainer reserve is the 95th percentile of the trainer's CPU use") {
   Observation quiet = second(0);
   quiet.trainer_cpu_s = 0.2;
   Corrector corrector = fed(quiet, 38);
@@ -327,7 +329,7 @@ TEST_CASE("the trainer reserve is the 95th percentile") {
   CHECK(corrector.corrected(std::nullopt).trainer_reserve_cores == Approx(0.9));
 }
 
-TEST_CASE("storage has to give what the cache does not serve now") {
+TEST_CASE("storage demand excludes the bytes that the cache serves now") {
   Corrector corrector = fed(second(0), 20);  // the first epoch
   CHECK(corrector.corrected(std::nullopt).storage_bytes_per_sample.value ==
         Approx(1000));
@@ -345,7 +347,7 @@ TEST_CASE("storage has to give what the cache does not serve now") {
         Approx(0).margin(1e-9));
 }
 
-TEST_CASE("a cache serves as before when nothing was loaded for a while") {
+TEST_CASE("a pause of loading keeps the cache's last share") {
   Observation cached = second(0);
   cached.cached_bytes = cached.bytes;
   cached.bytes = 0;
@@ -357,7 +359,7 @@ TEST_CASE("a cache serves as before when nothing was loaded for a while") {
         Approx(0).margin(1e-9));
 }
 
-TEST_CASE("a cache's bytes that are no number contradict the page") {
+TEST_CASE("cached bytes that are NaN are a contradiction") {
   Observation bad = second(0);
   bad.cached_bytes = std::numeric_limits<double>::quiet_NaN();
   CHECK_FALSE(fed(bad, 64).trusted());

@@ -20,7 +20,7 @@ std::string refused(const std::string& text) {
   return table.error().message;
 }
 
-TEST_CASE("fields, quotes, comments and line ends") {
+TEST_CASE("fields, quotes, comments and line ends are parsed") {
   const CsvTable table = parsed(
       "# a comment\r\na,b\r\n\r\n1,\"x, \"\"y\"\"\"\r\n,\"\"\n# no row\n2,z");
   REQUIRE(table.rows() == 3);
@@ -37,7 +37,7 @@ TEST_CASE("fields, quotes, comments and line ends") {
         "t.csv: column \"c\" is missing");
 }
 
-TEST_CASE("what is no table is refused with its line") {
+TEST_CASE("invalid tables are refused with the line") {
   CHECK(refused("") == "t.csv: no header line");
   CHECK(refused("# only\n\n") == "t.csv: no header line");
   CHECK(refused("a,,b\n") == "t.csv:1: a column has no name");
@@ -56,7 +56,8 @@ TEST_CASE("what is no table is refused with its line") {
   CHECK(refused(many) == "t.csv:1000002: over 1000000 rows; allowed: 1000000");
 }
 
-TEST_CASE("numbers have a range, and a stand-in where they are empty") {
+TEST_CASE(
+    "numbers are checked for their range, and empty ones get the default") {
   const CsvTable table = parsed("a,b\n1.5,\nx,9\n");
   CHECK(*table.number(0, "a", 0, 2, -1) == 1.5);
   CHECK(*table.number(0, "b", 0, 2, -1) == -1);

@@ -14,7 +14,7 @@ GradientExchange slow_link() {
           .costs = {.byte_s = 0.8e-9}};
 }
 
-TEST_CASE("a sparse exchange hides where a dense one does not") {
+TEST_CASE("a sparse exchange hides behind computing, a dense one does not") {
   const double computing_s = 0.3;
   const StepTimes dense = step_with(slow_link(), computing_s, 1);
   CHECK(dense.exchange_s == Approx(0.660));
@@ -22,24 +22,25 @@ TEST_CASE("a sparse exchange hides where a dense one does not") {
   CHECK(dense.step_s == Approx(0.1 + 0.2 * 6'553'600 / 110e6 + 0.660));
   const StepTimes sparse = step_with(slow_link(), computing_s, 0.01);
   CHECK(sparse.exchange_s == Approx(0.0165));
-  // Each but the last one hides.
+  // Every bucket but the last is hidden.
   CHECK(sparse.stall_s() == Approx(sparse.layers.back().exchange_s));
 }
 
-TEST_CASE("a ceiling of as many ranks has their dense exchange in it") {
+TEST_CASE(
+    "a ceiling of the same number of ranks includes their dense exchange") {
   const GradientExchange exchange = slow_link();
   const double ceiling = 32 / 0.8;  // a step of 0.8 s
   Result<double> computing_s = compute_s(exchange, ceiling, 16);
   REQUIRE(computing_s);
   CHECK(*computing_s < 0.8);
   CHECK(step_with(exchange, *computing_s, 1).step_s == Approx(0.8));
-  // Of any other number it is taken as computing.
+  // For another number of ranks the whole step counts as computing.
   computing_s = compute_s(exchange, ceiling, 1);
   REQUIRE(computing_s);
   CHECK(*computing_s == Approx(0.8));
 }
 
-TEST_CASE("a step that is shorter than its exchange is refused") {
+TEST_CASE("a step shorter than its exchange is refused") {
   const Result<double> refused = compute_s(slow_link(), 32 / 0.5, 16);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::kInvalidArgument);
@@ -49,8 +50,9 @@ TEST_CASE("a step that is shorter than its exchange is refused") {
         "rank, or its right number of parameters");
 }
 
-TEST_CASE("what is taken off a measured step is what it adds again") {
-  Random random("what is taken off a measured step");
+TEST_CASE(
+    "the exchange subtracted from a measured step adds up to that step again") {
+  Random random("the exchange subtracted from a measured step");
   for (int i = 0; i < 300; ++i) {
     const GradientExchange exchange{
         .parameters = size_t(random.scaled(1, 1e9)),

@@ -19,7 +19,7 @@ JobFeatures job_on(int gpus, int nodes) {
   return job;
 }
 
-// With the prior's means for what is learned.
+// Uses the prior's means as learned parameters.
 double iteration_s(const JobFeatures& job) {
   LogSumParameters learned;
   for (const Coefficient& it : exchange_form().coefficients) {
@@ -28,7 +28,8 @@ double iteration_s(const JobFeatures& job) {
   return several_gpus_s(describe(job), kAloneS, learned);
 }
 
-TEST_CASE("a ring's bytes over the link") {
+TEST_CASE(
+    "the base of an exchange is a ring's bytes over the link's bandwidth") {
   const LogSumInput input = exchange_input(describe(job_on(8, 1)), kAloneS);
   REQUIRE(input.bases.size() == static_cast<size_t>(exchange_form().terms));
   CHECK(input.features.size() == exchange_form().coefficients.size());
@@ -44,7 +45,7 @@ TEST_CASE("a ring's bytes over the link") {
   CHECK(std::exp(pcie.bases[1]) == Approx(2 * 7.0 / 8 * 4 * 25.56e6 / 16e9));
 }
 
-TEST_CASE("several GPUs never take less time than one, more take more") {
+TEST_CASE("an iteration takes longer with more GPUs") {
   double last = kAloneS;
   for (int gpus : {2, 4, 8, 16}) {
     const double time = iteration_s(job_on(gpus, 1));
@@ -55,7 +56,7 @@ TEST_CASE("several GPUs never take less time than one, more take more") {
   CHECK(iteration_s(job_on(16, 2)) > last);
 }
 
-TEST_CASE("a faster network takes less time, and only between nodes") {
+TEST_CASE("a faster network shortens iterations across nodes only") {
   JobFeatures slow = job_on(16, 2), fast = slow;
   slow.network_gbs = 1;
   fast.network_gbs = 100;

@@ -18,14 +18,14 @@ TEST_CASE("products multiply value and interval; unknown stays unknown") {
   CHECK(product(a, Figure{0, 0, 0}).known());
 }
 
-TEST_CASE("a ratio is of sums, not a mean of ratios") {
+TEST_CASE("a ratio is the ratio of sums, not the mean of ratios") {
   RatioEstimate estimate;
   estimate.add(1, 1);
   estimate.add(3, 99);
   CHECK(estimate.ratio().value == Approx(0.04));
 }
 
-TEST_CASE("too little is unknown") {
+TEST_CASE("a ratio of fewer than two useful pairs is unknown") {
   RatioEstimate none;
   CHECK_FALSE(none.ratio().known());
   RatioEstimate one;
@@ -39,7 +39,7 @@ TEST_CASE("too little is unknown") {
   CHECK_FALSE(costs_only.ratio().known());
 }
 
-TEST_CASE("exact pairs are known to one count") {
+TEST_CASE("exact pairs give an interval of one count") {
   RatioEstimate estimate;
   for (int i = 0; i < 4; ++i) estimate.add(0.5, 25);
   const Figure ratio = estimate.ratio();
@@ -47,7 +47,7 @@ TEST_CASE("exact pairs are known to one count") {
   CHECK(ratio.high - ratio.value == Approx(0.02 / 100));
 }
 
-TEST_CASE("no cost at all is a zero, not unknown") {
+TEST_CASE("a ratio without any cost is zero, not unknown") {
   RatioEstimate estimate;
   estimate.add(0, 5);
   estimate.add(0, 5);

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("labels of precisions") {
+TEST_CASE("each label of a precision is parsed") {
   struct Row {
     const char* label;
     Precision precision;
@@ -31,7 +31,7 @@ TEST_CASE("labels of precisions") {
       "\"fast\" is not a precision; allowed: FP32, TF32, AMP, BF16, FP16, FP8");
 }
 
-TEST_CASE("the software's key names what is not the default") {
+TEST_CASE("the software's key names the values that are not defaults") {
   Software it;
   CHECK(it.key() == "pytorch");
   it.framework = "mxnet";

@@ -40,7 +40,7 @@ std::vector<bool> all_of(const std::vector<LogSumRow>& rows) {
   return std::vector<bool>(rows.size(), true);
 }
 
-TEST_CASE("factors of terms and effects of levels are found") {
+TEST_CASE("the fit recovers factors of terms and effects of levels") {
   const LogSumForm form = form_of_two();
   const auto rows = made_rows(0.05, 1);
   const LogSumParameters found = LogSumFit(form, rows).fit(all_of(rows));
@@ -50,7 +50,7 @@ TEST_CASE("factors of terms and effects of levels are found") {
         Approx(0.2).margin(0.02));
 }
 
-TEST_CASE("without rows the prior stays") {
+TEST_CASE("without rows the fit returns the prior") {
   LogSumForm form = form_of_two();
   form.coefficients[0].mean = 0.25;
   const auto rows = made_rows(0.05, 2);
@@ -60,7 +60,7 @@ TEST_CASE("without rows the prior stays") {
   CHECK(found.effects.at("gpu:slow") == 0);
 }
 
-TEST_CASE("where a fit starts makes no difference") {
+TEST_CASE("the start of a fit does not change its result") {
   const LogSumForm form = form_of_two();
   const auto rows = made_rows(0.1, 3);
   const LogSumFit fit(form, rows);
@@ -73,7 +73,7 @@ TEST_CASE("where a fit starts makes no difference") {
   }
 }
 
-TEST_CASE("wild rows hardly count") {
+TEST_CASE("outliers hardly change the fit") {
   const LogSumForm form = form_of_two();
   auto rows = made_rows(0.05, 4);
   for (size_t i = 0; i < rows.size(); i += 40) rows[i].log_y += 5;
@@ -82,9 +82,9 @@ TEST_CASE("wild rows hardly count") {
   CHECK(found.coefficients[1] == Approx(-0.4).margin(0.06));
 }
 
-// 100 rows of one model that is slower than all others must not pass for 100
-// independent witnesses of a slow term.
-TEST_CASE("what a group shares is the group's") {
+// 100 rows of one slow model must not count as 100 independent measurements of
+// a slow term.
+TEST_CASE("a deviation common to a group becomes the group's effect") {
   const LogSumForm form = form_of_two();
   auto rows = made_rows(0.05, 5);
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("terms add up, coefficients and effects multiply them") {
+TEST_CASE("terms add up, and coefficients and effects multiply them") {
   LogSumForm form;
   form.coefficients = {{"a", 0, 0, 1}, {"b", 1, 0, 1}};
   form.effects = {{"gpu", 0.5}};

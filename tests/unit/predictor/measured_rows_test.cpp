@@ -28,7 +28,7 @@ std::string refused(const std::string& text) {
   return rows.error().message;
 }
 
-TEST_CASE("a row with everything") {
+TEST_CASE("every column of a row is read") {
   const auto rows = parse_measured_rows(kHeader + row(), "m.csv");
   REQUIRE(rows);
   REQUIRE(rows->size() == 1);
@@ -48,7 +48,7 @@ TEST_CASE("a row with everything") {
   CHECK(it.samples_per_s == 800);
 }
 
-TEST_CASE("empty numbers are not known") {
+TEST_CASE("empty numbers get their defaults") {
   const auto rows =
       parse_measured_rows(kHeader + "s,m,f,t,T4,,,,,,,,,5,\n", "m.csv");
   REQUIRE(rows);
@@ -84,7 +84,7 @@ TEST_CASE("errors name line and column") {
   CHECK(refused(kHeader + "s,m,f,t,,,,,,,,,,5,\n") == "m.csv:2: gpu: empty");
 }
 
-TEST_CASE("rows of one job differ in batch, or in scale, only") {
+TEST_CASE("rows of one job have equal keys but for batch or scale") {
   const auto rows = parse_measured_rows(
       kHeader +
           row("2", "1", "AMP", "64", "800", "step_time=0.1s sync_time=0.2s") +
@@ -100,7 +100,7 @@ TEST_CASE("rows of one job differ in batch, or in scale, only") {
   CHECK(it[2].same_but_scale != it[3].same_but_scale);
 }
 
-TEST_CASE("what a note tells of the software") {
+TEST_CASE("a row's note determines its software") {
   CHECK(software_of_note("unit=images/s").key() == "pytorch");
   CHECK(software_of_note("TensorFlow2; XLA").key() == "tensorflow+compiled");
   CHECK(software_of_note("tf_cnn_benchmarks synthetic; XLA=1; x").key() ==

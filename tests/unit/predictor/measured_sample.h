@@ -1,5 +1,5 @@
-// Measured rows for tests: the committed sample, and made ones whose truth is
-// known.
+// Measured rows for tests: the committed sample, and synthetic ones with known
+// parameters.
 #pragma once
 
 #include <cmath>
@@ -21,8 +21,8 @@ inline std::string text_of_file(const std::string& path) {
   return text.str();
 }
 
-// A job of a made model whose iteration takes fixed_s + batch x sample_s on
-// one GPU and 1.5 times that on several.
+// A synthetic row whose iteration takes fixed_s + batch x sample_s on one GPU
+// and 1.5 times that on several.
 inline MeasuredRow made_row(const std::string& family, double batch, int gpus,
                             double fixed_s, double sample_s) {
   MeasuredRow row;

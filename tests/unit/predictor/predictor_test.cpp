@@ -35,7 +35,7 @@ TEST_CASE("ceiling and demand follow from the costs") {
   CHECK(prediction->basis == "profile simple");
 }
 
-TEST_CASE("a described job is predicted as one that arrives") {
+TEST_CASE("a described job is predicted without measured costs") {
   Profile profile;
   profile.name = "mine";
   profile.job.model = "resnet50";
@@ -61,13 +61,13 @@ TEST_CASE("a described job is predicted as one that arrives") {
   CHECK(prediction->demand_cores.value == Approx(rate.value * 110e3 * 41e-9));
   CHECK(prediction->demand_bytes_per_s.value == Approx(rate.value * 110e3));
   CHECK(prediction->basis == "profile mine, given/known");
-  // What 16 GPUs exchange costs each of them some of its rate.
+  // The exchange of 16 GPUs lowers the rate of each.
   profile.job.gpus = 16;
   profile.job.nodes = 2;
   CHECK(predict(profile)->ceiling_samples_per_s.value < rate.value);
 }
 
-TEST_CASE("what a cache serves is no storage demand") {
+TEST_CASE("cached samples cause no storage demand") {
   Profile profile = simple_profile();
   profile.cached_share = 0.75;
   CHECK(predict(profile)->demand_bytes_per_s.value == Approx(25000));
@@ -77,7 +77,7 @@ TEST_CASE("what a cache serves is no storage demand") {
   CHECK(cached->demand_bytes_per_s.value == 0);
 }
 
-TEST_CASE("zero and unknown are told apart") {
+TEST_CASE("zero and unknown are distinguished") {
   Profile profile;
   profile.accelerator_s_per_sample = 0.01;
   const auto prediction = predict(profile);
@@ -98,7 +98,7 @@ TEST_CASE("a measured curve gives the cores that the ceiling needs") {
   CHECK(predict(profile)->loader_cpu_s_per_sample.value == Approx(0.035));
   profile.rate_at_cores = {200};
   CHECK(predict(profile)->demand_cores.value == Approx(0.5));
-  // A curve that ends below the ceiling goes on at its last cost.
+  // A curve that ends below the ceiling is extended at its last cost.
   profile.rate_at_cores = {30, 50};
   CHECK(predict(profile)->demand_cores.value == Approx(4));
   // A dip does not count twice: the first crossing does.
@@ -106,7 +106,7 @@ TEST_CASE("a measured curve gives the cores that the ceiling needs") {
   CHECK(predict(profile)->demand_cores.value == Approx(2));
 }
 
-TEST_CASE("a curve's own amounts of cores are honoured") {
+TEST_CASE("a curve with its own amounts of cores uses these") {
   Profile profile = simple_profile();
   profile.rate_at_cores = {30, 60, 90, 110};
   profile.cores = {0.25, 0.75, 1.25, 2};
@@ -116,7 +116,7 @@ TEST_CASE("a curve's own amounts of cores are honoured") {
   CHECK(predict(profile)->demand_cores.value == Approx(2));
 }
 
-TEST_CASE("the built-in models need the cores that their source says") {
+TEST_CASE("the built-in models need the cores that their source states") {
   const struct {
     const char* name;
     double cores;
@@ -131,7 +131,7 @@ TEST_CASE("the built-in models need the cores that their source says") {
   }
 }
 
-TEST_CASE("a profile out of its ranges is refused by field") {
+TEST_CASE("a profile outside the allowed ranges is refused by field") {
   const double nan = std::nan("");
   const double infinite = std::numeric_limits<double>::infinity();
   struct Row {

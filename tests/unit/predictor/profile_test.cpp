@@ -44,7 +44,7 @@ std::string refused(const std::string& text) {
   return profile.error().message;
 }
 
-TEST_CASE("TOML and JSON say the same") {
+TEST_CASE("TOML and JSON give the same profile") {
   for (const char* text : {kToml, kJson}) {
     const auto profile = parse_profile(text, "p.toml");
     REQUIRE(profile);
@@ -70,7 +70,7 @@ TEST_CASE("TOML and JSON say the same") {
   }
 }
 
-TEST_CASE("one key is enough, and the file's name stands in") {
+TEST_CASE("one key is sufficient, and the name defaults to the file's") {
   for (const char* text :
        {"accelerator_s_per_sample = 1", "{\"accelerator_s_per_sample\": 1}"}) {
     const auto profile = parse_profile(text, "p.toml");
@@ -135,7 +135,7 @@ TEST_CASE("bad keys and values are refused by name in both forms") {
     CHECK(toml.starts_with("p.toml: " + key + ": "));
     CHECK(toml.find("allowed: ") != std::string::npos);
     const std::string json = refused("{\"" + key + "\": " + row.json + "}");
-    // What JSON cannot hold, its parser refuses before a key is known.
+    // The JSON parser refuses values outside JSON before a key is known.
     if (std::string(row.json) != "1e999")
       CHECK(json.starts_with("p.toml: " + key + ": "));
   }
@@ -148,7 +148,7 @@ TEST_CASE("a missing accelerator time is refused") {
         std::string::npos);
 }
 
-TEST_CASE("a profile may say what the job is instead of its speed") {
+TEST_CASE("a profile may describe the job instead of its speed") {
   const auto profile = parse_profile(
       "model = \"resnet50\"\nprecision = \"AMP\"\nbatch = 128\nnodes = 2\n"
       "gpu = \"V100-SXM-16GB\"\nbytes_per_sample = 110e3\n"
@@ -168,7 +168,7 @@ TEST_CASE("a profile may say what the job is instead of its speed") {
       parse_profile("accelerator_s_per_sample = 1", "p")->describes_job());
 }
 
-TEST_CASE("what does not go together in a description is refused") {
+TEST_CASE("incompatible keys of a description are refused") {
   const std::string model = "model = \"resnet50\"\n";
   const struct {
     std::string text;
@@ -194,7 +194,7 @@ TEST_CASE("what does not go together in a description is refused") {
   }
 }
 
-TEST_CASE("a curve's cores are as many as its rates, and ascend") {
+TEST_CASE("a curve's cores must ascend and be as many as its rates") {
   const std::string begin = "accelerator_s_per_sample = 1\n";
   CHECK(refused(begin + "cores = [1, 2]\nrate_at_cores = [1]") ==
         "p.toml: cores: holds 2 amounts and rate_at_cores 1 rates; allowed: "
@@ -207,7 +207,7 @@ TEST_CASE("a curve's cores are as many as its rates, and ascend") {
           std::string::npos);
 }
 
-TEST_CASE("whole numbers that no double holds exactly are rounded") {
+TEST_CASE("integers that a double cannot represent exactly are rounded") {
   for (const char* text :
        {"accelerator_s_per_sample = 1\ndataset_bytes = 9007199254740993",
         "{\"accelerator_s_per_sample\": 1,"
@@ -218,7 +218,7 @@ TEST_CASE("whole numbers that no double holds exactly are rounded") {
   }
 }
 
-TEST_CASE("syntax errors tell where") {
+TEST_CASE("syntax errors name file and line") {
   CHECK(refused("name = \"x\"\nbytes_per_sample = = 1\n")
             .starts_with("p.toml:2: "));
   CHECK(refused("{\"name\": ").starts_with("p.toml: "));
@@ -226,14 +226,14 @@ TEST_CASE("syntax errors tell where") {
   CHECK(refused("[1]\n").starts_with("p.toml"));
 }
 
-TEST_CASE("doubled keys are refused in both forms") {
+TEST_CASE("duplicate keys are refused in both forms") {
   CHECK(refused("bytes_per_sample = 1\nbytes_per_sample = 2")
             .starts_with("p.toml:2: "));
   CHECK(refused("{\"pool\": \"a\", \"pool\": \"b\"}") ==
         "p.toml: pool: given twice; allowed: once");
 }
 
-TEST_CASE("hostile files are refused, not followed") {
+TEST_CASE("malicious files are refused") {
   CHECK(refused(std::string(65537, ' ')).find("over 64 KiB") !=
         std::string::npos);
   // Deep nesting must not overflow the stack.
@@ -255,7 +255,7 @@ TEST_CASE("hostile files are refused, not followed") {
   CHECK(refused(points + "]").find("1 to 256 rates") != std::string::npos);
 }
 
-TEST_CASE("the built-in table holds its source's figures") {
+TEST_CASE("the built-in table has its source's figures") {
   // Synergy: alexnet, 512 samples in 0.6 s with 3 cores; 2.94 times that with
   // 12; 0.3 times with one.
   const auto alexnet = builtin_profile("alexnet");
@@ -275,7 +275,7 @@ TEST_CASE("the built-in table holds its source's figures") {
   CHECK(1 / transformer->accelerator_s_per_sample == Approx(128 / 0.67));
 }
 
-TEST_CASE("every built-in profile is sound and says how little it knows") {
+TEST_CASE("every built-in profile is consistent and has a large error") {
   const auto names = builtin_profile_names();
   CHECK(names.size() == 10);
   CHECK(std::is_sorted(names.begin(), names.end()));

@@ -44,15 +44,15 @@ Profile read_back(const Profile& profile) {
   return *again;
 }
 
-TEST_CASE("what is written reads back as the same profile") {
-  Random random("what is written reads back");
+TEST_CASE("a written profile reads back the same") {
+  Random random("a written profile reads back");
   for (int i = 0; i < 500; ++i) {
     const Profile profile = random_profile(random);
     check_same(read_back(profile), profile);
   }
 }
 
-TEST_CASE("a described job reads back, too") {
+TEST_CASE("a described job reads back the same") {
   for (const char* precision : {"FP32", "TF32", "BF16"}) {
     const auto profile = parse_profile(
         "model = \"resnet50\"\nprecision = \"" + std::string(precision) +
@@ -66,7 +66,7 @@ TEST_CASE("a described job reads back, too") {
   }
 }
 
-TEST_CASE("only what is not at its default is written") {
+TEST_CASE("only values that are not defaults are written") {
   Profile profile;
   profile.name = "least";
   profile.accelerator_s_per_sample = 0.5;
@@ -80,7 +80,7 @@ TEST_CASE("only what is not at its default is written") {
         "rate_at_cores = [10, 30]\ncores = [0.25, 1]\nranks = 2\n");
 }
 
-TEST_CASE("the name of a file that is too long for one is cut") {
+TEST_CASE("a file name that is too long for a profile's name is truncated") {
   const auto profile = parse_profile("accelerator_s_per_sample = 1",
                                      std::string(100, 'x') + ".toml");
   REQUIRE(profile);

@@ -5,7 +5,8 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("quantiles, also of one value and of unsorted ones") {
+TEST_CASE(
+    "quantiles are right for one value, and for unsorted and weighted ones") {
   CHECK(quantile({3}, 0.9) == 3);
   CHECK(quantile({5, 1, 3}, 0.5) == 3);
   CHECK(quantile({5, 1, 3}, 0.75) == 4);

@@ -24,7 +24,7 @@ class Random {
   double real(double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(engine_);
   }
-  // Every order of magnitude alike.
+  // Uniform in the logarithm.
   double scaled(double low, double high) {
     return std::exp(real(std::log(low), std::log(high)));
   }
@@ -37,7 +37,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// One that was measured. A curve's rates need not rise.
+// A measured profile. A curve's rates need not rise.
 inline Profile random_profile(Random& random) {
   Profile out;
   out.name = "random \"\\ " + std::to_string(random.whole(0, 9));

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("rates belong to the cores that are named, else to 1, 2, 3 ...") {
+TEST_CASE("rates belong to the given cores, by default 1, 2, 3 ...") {
   Profile profile;
   CHECK(rate_curve(profile).empty());
   profile.rate_at_cores = {40, 100};
@@ -20,7 +20,7 @@ TEST_CASE("rates belong to the cores that are named, else to 1, 2, 3 ...") {
   CHECK(curve[1].cores == 1.5);
 }
 
-TEST_CASE("straight lines run from nothing through the points, and on") {
+TEST_CASE("the curve is linear from zero through the points and beyond") {
   const RateCurve curve = {{0.5, 40}, {1.5, 100}, {2, 110}};
   const struct {
     double cores, rate;
@@ -33,14 +33,14 @@ TEST_CASE("straight lines run from nothing through the points, and on") {
   }
 }
 
-TEST_CASE("a dip in the curve neither slows down nor counts twice") {
+TEST_CASE("a dip in the curve neither lowers the rate nor counts twice") {
   const RateCurve curve = {{1, 50}, {2, 100}, {3, 80}, {4, 120}};
   CHECK(rate_of_cores(curve, 3) == 100);
   CHECK(rate_of_cores(curve, 3.25) == 100);  // the line is at 90
   CHECK(rate_of_cores(curve, 3.75) == Approx(110));
   CHECK(cores_for_rate(curve, 100) == Approx(2));
   CHECK(cores_for_rate(curve, 110) == Approx(3.75));
-  // Where it ends in a dip, its cost there goes on from the highest rate.
+  // A curve that ends in a dip is extended from the highest rate.
   const RateCurve falls = {{1, 100}, {2, 50}};
   CHECK(rate_of_cores(falls, 3) == 100);
   CHECK(rate_of_cores(falls, 8) == Approx(200));

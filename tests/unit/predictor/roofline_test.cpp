@@ -21,7 +21,7 @@ std::vector<double> bare_terms(const JobFeatures& job) {
   return roofline_input(describe(job)).bases;
 }
 
-TEST_CASE("a described job takes what it lacks from the tables") {
+TEST_CASE("a described job takes its missing values from the tables") {
   const DescribedJob listed = describe(resnet50());
   CHECK(listed.costs == Costs::kListed);
   CHECK(listed.job.fwd_gflops_per_sample == 8.22);
@@ -52,7 +52,7 @@ TEST_CASE("a described job takes what it lacks from the tables") {
   CHECK(guessed.batch > 0);
 }
 
-TEST_CASE("the four terms are the times of a sample") {
+TEST_CASE("the four terms match their formulas") {
   const std::vector<double> terms = bare_terms(resnet50());
   REQUIRE(terms.size() == kRooflineTerms);
   CHECK(std::exp(terms[kCompute]) == Approx(3 * 8.22e9 / 312e12));
@@ -61,7 +61,7 @@ TEST_CASE("the four terms are the times of a sample") {
   CHECK(std::exp(terms[kParameters]) == Approx(32 * 25.56e6 / 1555e9 / 128));
 }
 
-TEST_CASE("the batch divides what every iteration takes, and that only") {
+TEST_CASE("the batch divides the costs of an iteration only") {
   JobFeatures job = resnet50();
   const auto large = bare_terms(job);
   job.batch_per_gpu = 32;
@@ -72,7 +72,7 @@ TEST_CASE("the batch divides what every iteration takes, and that only") {
   CHECK(small[kParameters] - large[kParameters] == Approx(std::log(4.0)));
 }
 
-TEST_CASE("a GPU type without an entry comes with its peaks") {
+TEST_CASE("a GPU type without an entry uses its own peaks") {
   GpuType own;
   own.name = "X1";
   own.half_tflops = own.fp32_tflops = 624;
@@ -85,7 +85,7 @@ TEST_CASE("a GPU type without an entry comes with its peaks") {
   CHECK(half[kMemory] - terms[kMemory] == Approx(std::log(2.0)));
 }
 
-TEST_CASE("the levels whose effects apply") {
+TEST_CASE("a job has the effects of its levels") {
   const auto has = [](const JobFeatures& job, const std::string& level) {
     const auto effects = roofline_input(describe(job)).effects;
     return std::count(effects.begin(), effects.end(), level) == 1;
@@ -106,7 +106,7 @@ TEST_CASE("the levels whose effects apply") {
   CHECK(has(job, "guessed_family:mynet"));
 }
 
-TEST_CASE("features and bases fit the form") {
+TEST_CASE("features and bases match the form") {
   const LogSumForm& form = roofline_form();
   CHECK(form.terms == kRooflineTerms);
   const LogSumInput input = roofline_input(describe(resnet50()));

@@ -11,10 +11,10 @@ namespace {
 using exchange::ExchangeCosts;
 using exchange::Method;
 
-// 10 Gb/s, and nothing else.
+// 10 Gb/s, and no other costs.
 constexpr ExchangeCosts kLink{.byte_s = 0.8e-9};
 
-TEST_CASE("layers are exchanged one after the other, by hand") {
+TEST_CASE("layers are exchanged in turn, as computed by hand") {
   // 1 s forward; backward 2 s, 1 s, 3 s. By 1 ns a byte 4 ranks exchange 2, 4
   // and 1 * 1e9 / 6 elements densely in 2, 4 and 1 s.
   constexpr size_t kSecond = 1'000'000'000 / 6;
@@ -36,7 +36,7 @@ TEST_CASE("layers are exchanged one after the other, by hand") {
   CHECK(times.stall_s() == Approx(3));
 }
 
-TEST_CASE("an exchange that fits behind the backward pass costs nothing") {
+TEST_CASE("an exchange that fits behind the backward pass causes no stall") {
   const ComputeStep step{1, {{1000, 2}, {0, 1}}};
   const StepTimes times = step_times(step, {.ranks = 4, .costs = kLink});
   CHECK(times.exchange_s > 0);
@@ -44,7 +44,7 @@ TEST_CASE("an exchange that fits behind the backward pass costs nothing") {
   CHECK(times.step_s == 4);
 }
 
-TEST_CASE("selecting is part of computing, and hides nothing") {
+TEST_CASE("selection counts as computing and hides no exchange") {
   const ComputeStep step{0, {{1'000'000, 0.5}, {1'000'000, 0.5}}};
   ExchangeWay way{.ranks = 4,
                   .density = 0.01,
@@ -59,7 +59,7 @@ TEST_CASE("selecting is part of computing, and hides nothing") {
   CHECK(times.step_s == Approx(1.002 + 1.5e-4));
 }
 
-TEST_CASE("what waits for its turn is selected then") {
+TEST_CASE("a layer is selected when its exchange begins") {
   const ComputeStep step{0, {{1'000'000, 0.5}, {2'000'000, 0.1}, {1000, 9}}};
   // Entries of 40 us: 2 x 1.25 x 3/4 x 1% of a layer's elements in 0.75 and
   // 1.5 s. The first is selected in 1 ms, the others in 2 ms and 1 us.
@@ -75,7 +75,7 @@ TEST_CASE("what waits for its turn is selected then") {
   CHECK(times.layers[2].done_s == Approx(9.603001 + 0.75e-3));
 }
 
-TEST_CASE("110 M parameters, 16 ranks, 10 Gb/s: the known figures") {
+TEST_CASE("110 M parameters, 16 ranks and 10 Gb/s give the known figures") {
   // The slack of 1.25 is in the two phases' figure: without it, 13.2 ms.
   const ComputeStep step = step_of_buckets(0, 110'000'000);
   const auto total_s = [&](Method method, double density) {
@@ -86,7 +86,7 @@ TEST_CASE("110 M parameters, 16 ranks, 10 Gb/s: the known figures") {
   CHECK(total_s(Method::kTwoPhase, 0.01) == Approx(0.0165));
 }
 
-TEST_CASE("parameters become buckets of 25 MiB") {
+TEST_CASE("parameters are divided into buckets of 25 MiB") {
   const ComputeStep step = step_of_buckets(3, 20'000'000);
   REQUIRE(step.layers.size() == 4);
   CHECK(step.forward_s == Approx(1));
@@ -96,12 +96,11 @@ TEST_CASE("parameters become buckets of 25 MiB") {
   for (const StepLayer& it : step.layers) backward_s += it.backward_s;
   CHECK(backward_s == Approx(2));
   CHECK(step.layers[0].backward_s == Approx(2 * 6'553'600 / 20e6));
-  // Of a model that nobody has yet there are no more than 1024.
+  // Even a model of 1e12 parameters has at most 1024 buckets.
   CHECK(step_of_buckets(3, 1'000'000'000'000).layers.size() == 1024);
 }
 
-TEST_CASE(
-    "the way that takes least is chosen, and at density 1 the dense one") {
+TEST_CASE("the fastest method is chosen, and at density 1 the dense one") {
   const ComputeStep step = step_of_buckets(1, 6'553'600);
   const auto method = [&](int ranks, double density) {
     return step_times(step,
@@ -127,7 +126,7 @@ TEST_CASE("one rank exchanges nothing and selects nothing") {
   CHECK(times.step_s == Approx(1));
 }
 
-TEST_CASE("ranks of a node share its link with what is sparse only") {
+TEST_CASE("ranks of a node share its link in sparse exchanges only") {
   const ComputeStep step = step_of_buckets(0, 6'553'600);
   const auto total_s = [&](Method method, int ranks_per_link) {
     return step_times(step, {16, 0.01, kLink, ranks_per_link, method})
@@ -162,7 +161,7 @@ ExchangeWay random_way(Random& random) {
   return out;
 }
 
-TEST_CASE("a step is never shorter than what is computed or exchanged") {
+TEST_CASE("a step is never shorter than its computing or its exchange") {
   Random random("a step is never shorter");
   for (int i = 0; i < 3000; ++i) {
     const ComputeStep step = random_step(random);
@@ -173,7 +172,7 @@ TEST_CASE("a step is never shorter than what is computed or exchanged") {
     for (const LayerTimes& it : times.layers) selected_s += it.select_s;
     const double bound = std::max(computed_s + selected_s, times.exchange_s);
     REQUIRE(times.step_s >= bound * (1 - 1e-12));
-    // Nor longer than one after the other, all layers waiting for their turn.
+    // It is never longer than computing, selecting and exchanging in sequence.
     REQUIRE(times.step_s <=
             (computed_s + 2 * selected_s + times.exchange_s) * (1 + 1e-12));
     REQUIRE(times.stall_s() >= 0);
@@ -181,7 +180,7 @@ TEST_CASE("a step is never shorter than what is computed or exchanged") {
   }
 }
 
-TEST_CASE("a higher density or a slower link never make a step shorter") {
+TEST_CASE("a higher density or a slower link never shortens a step") {
   Random random("a higher density or a slower link");
   for (int i = 0; i < 3000; ++i) {
     const ComputeStep step = random_step(random);
@@ -197,8 +196,8 @@ TEST_CASE("a higher density or a slower link never make a step shorter") {
   }
 }
 
-TEST_CASE("of a stall no more is left than of the exchange") {
-  Random random("of a stall no more is left");
+TEST_CASE("a stall shrinks at least as much as the exchange") {
+  Random random("a stall shrinks");
   int stalls = 0;
   for (int i = 0; i < 3000; ++i) {
     const ComputeStep step = random_step(random);
@@ -214,8 +213,8 @@ TEST_CASE("of a stall no more is left than of the exchange") {
   CHECK(stalls > 1000);
 }
 
-TEST_CASE("no way takes less of a layer than the one that is chosen") {
-  Random random("no way takes less");
+TEST_CASE("no method is faster for a layer than the chosen one") {
+  Random random("no method is faster");
   for (int i = 0; i < 1000; ++i) {
     const ComputeStep step = random_step(random);
     ExchangeWay way = random_way(random);

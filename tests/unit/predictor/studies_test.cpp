@@ -15,7 +15,7 @@ const StudyScore* find(const std::vector<StudyScore>& scores,
   return nullptr;
 }
 
-TEST_CASE("errors, coverage and width of a score") {
+TEST_CASE("a score has quantiles of errors, coverage and width") {
   StudyScore score;
   score.errors = {0.4, 0.1, 0.3, 0.2};
   score.widths = {2, 4, 3, 3};
@@ -29,7 +29,7 @@ TEST_CASE("errors, coverage and width of a score") {
   CHECK(score.error_at(0.5) == 0.4);
 }
 
-TEST_CASE("left-out studies of made rows") {
+TEST_CASE("left-out studies of synthetic rows are precise") {
   const auto rows = made_rows();
   const auto scores = score_left_out(rows, calibrate(rows, no_progress));
   for (const char* name : {"family", "one_node", "two_points",
@@ -49,7 +49,7 @@ TEST_CASE("left-out studies of made rows") {
   }
 }
 
-TEST_CASE("new rows are told apart by what is new") {
+TEST_CASE("new rows are scored by their new features") {
   const auto rows = made_rows();
   const ArrivalParameters learned = calibrate(rows, no_progress).parameters;
   auto fresh = rows;
@@ -70,7 +70,7 @@ TEST_CASE("new rows are told apart by what is new") {
   CHECK(find(scores, "one_node"));
 }
 
-TEST_CASE("rows of one thing measured twice are the noise") {
+TEST_CASE("repeated measurements give the noise") {
   auto rows = made_rows();
   rows.push_back(rows[0]);
   rows.back().samples_per_s *= 1.5;

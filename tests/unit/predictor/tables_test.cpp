@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("at least 60 models with their costs and a source") {
+TEST_CASE("at least 60 models have their costs and a source") {
   int complete = 0;
   for (const ModelCosts& it : model_table()) {
     INFO(it.name);
@@ -25,7 +25,7 @@ TEST_CASE("at least 60 models with their costs and a source") {
   CHECK(complete >= 60);
 }
 
-TEST_CASE("models are found however they are written") {
+TEST_CASE("models are found in any spelling") {
   REQUIRE(find_model("resnet50"));
   CHECK(find_model("ResNet-50") == find_model("resnet50"));
   CHECK(find_model("resnet50")->fwd_gflops_per_sample == 8.22);
@@ -33,7 +33,7 @@ TEST_CASE("models are found however they are written") {
   CHECK(find_model("") == nullptr);
 }
 
-TEST_CASE("GPU types") {
+TEST_CASE("GPU types are complete and found in any spelling") {
   CHECK(gpu_types().size() >= 40);
   for (const GpuType& it : gpu_types()) {
     INFO(it.name);
@@ -49,7 +49,7 @@ TEST_CASE("GPU types") {
   CHECK(find_gpu("h100-pcie").type.name == "H100-PCIe-80GB");
 }
 
-TEST_CASE("an unknown GPU type is a median one") {
+TEST_CASE("an unknown GPU type gets median values") {
   for (const char* name : {"X1", "", "A", "A1"}) {
     const GpuLookup found = find_gpu(name);
     INFO(name);
@@ -60,7 +60,7 @@ TEST_CASE("an unknown GPU type is a median one") {
   }
 }
 
-TEST_CASE("peaks by precision") {
+TEST_CASE("each precision has its peak") {
   const GpuType a100 = find_gpu("A100").type;
   CHECK(a100.peak_tflops(Precision::kFp32) == 19.5);
   CHECK(a100.peak_tflops(Precision::kTf32) == 156);

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("names tell operators, also of models that nobody listed") {
+TEST_CASE("a model's name gives its operators, also for unlisted models") {
   CHECK(traits_of("resnet50")["depthwise"] == 0);
   CHECK(traits_of("resnet50")["grouped"] == 0);
   CHECK(traits_of("resnet50")["attention"] == 0);
@@ -31,8 +31,8 @@ TEST_CASE("names tell operators, also of models that nobody listed") {
   CHECK(traits_of("nobody-s-own-net")["attention"] == 0);
 }
 
-// traits_of() leaves out what it cannot read, so the table is read here.
-TEST_CASE("every rule of the table is read") {
+// traits_of() ignores invalid rules, so the table is checked here.
+TEST_CASE("every rule of the table of traits is valid") {
   const auto table = CsvTable::parse(data::kTraits, "traits.csv");
   REQUIRE(table);
   REQUIRE(table->require({"pattern", "trait", "value"}));
@@ -51,7 +51,7 @@ TEST_CASE("every rule of the table is read") {
   }
 }
 
-// features_of() takes a fact that it does not know for 0.
+// features_of() takes an unknown fact as 0.
 TEST_CASE("every fact of a coefficient is known") {
   const auto traits = CsvTable::parse(data::kTraits, "traits.csv");
   const auto table = CsvTable::parse(data::kCoefficients, "coefficients.csv");

@@ -7,7 +7,7 @@ namespace {
 
 PriorTime vague(const MeasuredRow&) { return {{0.02, 0.002}, 0.5}; }
 
-TEST_CASE("every row is predicted by all pairs of other batches") {
+TEST_CASE("every row is predicted from all pairs of other batches") {
   std::vector<MeasuredRow> rows;
   for (double batch : {8, 16, 32, 64}) {
     rows.push_back(made_row("a", batch, 1, 0.01, 0.002));
@@ -33,7 +33,7 @@ TEST_CASE("every row is predicted by all pairs of other batches") {
   CHECK(two_point_errors(rows, true, vague).empty());
 }
 
-TEST_CASE("two rows of one batch are one point, not two") {
+TEST_CASE("two rows of the same batch count as one point") {
   std::vector<MeasuredRow> rows = {made_row("a", 8, 1, 0.01, 0.002),
                                    made_row("a", 8, 1, 0.01, 0.002),
                                    made_row("a", 16, 1, 0.01, 0.002)};
@@ -43,7 +43,7 @@ TEST_CASE("two rows of one batch are one point, not two") {
   CHECK(two_point_errors(rows, false, vague).size() == 2 + 2 + 2);
 }
 
-TEST_CASE("the scale leaves the family out") {
+TEST_CASE("the scale excludes the given family") {
   std::vector<TwoPointError> errors;
   for (int i = -50; i <= 50; ++i) {
     errors.push_back({0, "a", 1, i / 50.0, 0.5, false});

@@ -38,7 +38,7 @@ Amounts with_cores(Amounts amounts, double cores) {
   return amounts;
 }
 
-TEST_CASE("sharp corners are the least of ceiling, prep and fetch") {
+TEST_CASE("at sharp corners the rate is the least of ceiling, prep and fetch") {
   const WhatIf model = model_of(simple_profile());
   Amounts amounts = model.present();
   CHECK(amounts.cores == 3);
@@ -75,7 +75,7 @@ TEST_CASE("sharp corners are the least of ceiling, prep and fetch") {
   CHECK(at.ceiling_samples_per_s == Approx(200));
 }
 
-TEST_CASE("smooth corners stay under the least") {
+TEST_CASE("at smooth corners the rate is below the least limit") {
   Profile profile = simple_profile();
   profile.corner_ceiling = 2;
   profile.corner_storage = 1;
@@ -87,7 +87,7 @@ TEST_CASE("smooth corners stay under the least") {
         Approx(1 / std::sqrt(1 / (loader * loader) + 1e-4)));
 }
 
-TEST_CASE("the trainer's CPU comes off the task's cores only") {
+TEST_CASE("the trainer's CPU reduces the task's cores only") {
   Profile profile = simple_profile();
   profile.rate_at_cores = {40};
   profile.trainer_cpu_s_per_sample = 0.005;
@@ -106,7 +106,7 @@ TEST_CASE("the trainer's CPU comes off the task's cores only") {
   CHECK(loader.enough_cores(loader.present()).amount == Approx(2.425));
 }
 
-TEST_CASE("a loader's threads bound what it does with more cores") {
+TEST_CASE("a loader's threads limit its gain from more cores") {
   Profile profile = simple_profile();
   profile.loader_threads = 3;
   WhatIf model = model_of(profile);
@@ -114,7 +114,7 @@ TEST_CASE("a loader's threads bound what it does with more cores") {
   Enough enough = model.enough_cores(model.present());
   CHECK(enough.kind == Enough::Kind::kNone);
   CHECK(enough.why == "the loader has too few threads");
-  // Where more cores were measured than it has threads, these count.
+  // Cores measured beyond the loader's threads count.
   profile.loader_threads = 1;
   CHECK(rate(model_of(profile), model.present()) == Approx(80));
   profile.loader_threads = 4;
@@ -125,7 +125,7 @@ TEST_CASE("a loader's threads bound what it does with more cores") {
   CHECK(enough.extrapolated);
 }
 
-TEST_CASE("the smallest amounts of a sharp corner, by hand") {
+TEST_CASE("the smallest amounts at a sharp corner match those by hand") {
   const WhatIf model = model_of(simple_profile());
   Amounts others = model.present();
   others.cores = 8;
@@ -150,7 +150,7 @@ TEST_CASE("the smallest amounts of a sharp corner, by hand") {
   CHECK(model.enough_bandwidth(others).amount == 0);
 }
 
-TEST_CASE("ranks share the node's cores and its bandwidth") {
+TEST_CASE("ranks divide the node's cores and bandwidth") {
   Profile profile = simple_profile();
   profile.ranks = 2;
   const WhatIf model = model_of(profile);
@@ -171,7 +171,7 @@ TEST_CASE("ranks share the node's cores and its bandwidth") {
   CHECK(none.why == "data is the bottleneck of one rank alone");
 }
 
-TEST_CASE("what the profile does not know limits nothing, and is no zero") {
+TEST_CASE("values missing in the profile limit nothing and are not zero") {
   Profile profile;
   profile.name = "bare";
   profile.accelerator_s_per_sample = 0.01;
@@ -215,7 +215,7 @@ TEST_CASE("every built-in profile has a model") {
   }
 }
 
-TEST_CASE("a described job and a broken profile are refused") {
+TEST_CASE("a described job and an invalid profile are refused") {
   Profile profile;
   profile.name = "mine";
   profile.job.model = "resnet50";
@@ -239,14 +239,15 @@ GradientExchange simple_exchange(double byte_s = 1e-9) {
           .costs = {.byte_s = byte_s}};
 }
 
-TEST_CASE("a density moves the ceiling, and what the loader has to supply") {
+TEST_CASE(
+    "a density changes the ceiling and the rate that the loader must supply") {
   Profile profile = simple_profile();
   profile.rate_at_cores = {40, 70, 120};
   WhatIf model = model_of(profile);
   CHECK_FALSE(model.exchange_known());
   CHECK(model.most_density(model.present()).kind == Enough::Kind::kUnknown);
   REQUIRE(model.set_exchange(simple_exchange()));
-  // The profile's own ceiling is that of one rank.
+  // The profile's ceiling is that of one rank.
   Amounts amounts = model.present();
   CHECK_FALSE(amounts.density);
   CHECK(model.at(amounts).ceiling_samples_per_s == Approx(100));
@@ -268,13 +269,13 @@ TEST_CASE("a density moves the ceiling, and what the loader has to supply") {
   CHECK(model.enough_bandwidth(amounts).amount /
             model.enough_bandwidth(before).amount ==
         Approx(sparse.ceiling_samples_per_s / dense.ceiling_samples_per_s));
-  // A faster accelerator leaves the exchange as it is.
+  // A faster accelerator does not change the exchange.
   amounts.accelerator_factor = 2;
   CHECK(model.at(amounts).ceiling_samples_per_s ==
         Approx(16 / (0.08 + 0.025 * dense_s)));
 }
 
-TEST_CASE("the highest density that keeps up, by hand") {
+TEST_CASE("the highest density without a stall matches that by hand") {
   WhatIf model = model_of(simple_profile());
   REQUIRE(model.set_exchange(simple_exchange()));
   // 0.16 s / 0.97 leave 4.95 ms; density 1 would take 2.5 times the dense.
@@ -291,7 +292,7 @@ TEST_CASE("the highest density that keeps up, by hand") {
   CHECK(model.most_density(model.present()).kind == Enough::Kind::kNone);
 }
 
-TEST_CASE("a ceiling that was measured with as many ranks has density 1") {
+TEST_CASE("a ceiling measured with as many ranks has density 1") {
   Profile profile = simple_profile();
   profile.ranks = 8;
   profile.job.nodes = 2;
@@ -302,11 +303,11 @@ TEST_CASE("a ceiling that was measured with as many ranks has density 1") {
   Amounts sparse = model.present();
   sparse.density = 0.01;
   CHECK(model.at(sparse).ceiling_samples_per_s > 130);
-  // Its steps of 160 ms do not hold an exchange of 490 ms.
+  // Its steps of 160 ms are shorter than an exchange of 490 ms.
   CHECK_FALSE(model.set_exchange(simple_exchange(1e-8)));
 }
 
-// Amounts as they may be asked for.
+// Random valid amounts.
 Amounts random_amounts(Random& random, const WhatIf& model,
                        const Profile& profile) {
   Amounts out = model.present();
@@ -323,8 +324,8 @@ CoresOf random_cores_of(Random& random) {
   return random.chance(0.5) ? CoresOf::kTask : CoresOf::kLoader;
 }
 
-TEST_CASE("more of anything never makes a rank slower") {
-  Random random("more of anything never makes a rank slower");
+TEST_CASE("more of any resource never makes a rank slower") {
+  Random random("more of any resource never makes a rank slower");
   for (int i = 0; i < 2000; ++i) {
     const Profile profile = random_profile(random);
     const WhatIf model = model_of(profile, random_cores_of(random));
@@ -353,7 +354,8 @@ TEST_CASE("more of anything never makes a rank slower") {
   }
 }
 
-TEST_CASE("no rate exceeds a limit, and sharp corners leave nothing unused") {
+TEST_CASE(
+    "no rate exceeds a limit, and with sharp corners one limit is reached") {
   Random random("no rate exceeds a limit");
   for (int i = 0; i < 2000; ++i) {
     Profile profile = random_profile(random);
@@ -373,7 +375,8 @@ TEST_CASE("no rate exceeds a limit, and sharp corners leave nothing unused") {
   }
 }
 
-// Data keeps up with the amount and a little more, and not with a little less.
+// Checks that data keep up with the amount and slightly more, not with slightly
+// less.
 template <class Set>
 void check_smallest(const WhatIf& model, const Amounts& others,
                     const Enough& enough, Set set) {
@@ -388,13 +391,12 @@ void check_smallest(const WhatIf& model, const Amounts& others,
   REQUIRE(model.at(tried).bottleneck == Bottleneck::kCompute);
   if (enough.amount < 1e-6) return;
   set(tried, enough.amount * (1 - 1e-3));
-  // A curve that rises slowly may not tell a thousandth less from enough by
-  // more than rounding.
+  // On a slowly rising curve a thousandth less may differ only by rounding.
   REQUIRE(model.at(tried).share_of_ceiling() <= kDataKeepsUp);
 }
 
-TEST_CASE("the smallest amounts are enough, and less is not") {
-  Random random("the smallest amounts are enough");
+TEST_CASE("the smallest amounts are sufficient, smaller ones are not") {
+  Random random("the smallest amounts are sufficient");
   int amounts = 0;
   for (int i = 0; i < 2000; ++i) {
     const Profile profile = random_profile(random);
@@ -420,7 +422,8 @@ TEST_CASE("the smallest amounts are enough, and less is not") {
   CHECK(amounts > 1000);  // of 6000
 }
 
-TEST_CASE("the largest accelerator and most ranks are fed, and more are not") {
+TEST_CASE(
+    "the largest accelerator and most ranks are fed, larger ones are not") {
   Random random("the largest accelerator and most ranks are fed");
   for (int i = 0; i < 500; ++i) {
     const Profile profile = random_profile(random);

@@ -21,14 +21,14 @@ JobReport only_prep_bound() {
   return out;
 }
 
-TEST_CASE("the verdict names the share that waits and its parts") {
+TEST_CASE("the verdict names the share of waiting and its parts") {
   CHECK(verdict(samples::input_bound()) ==
         "Input-bound: 31% of step time waits for data (fetch 22%, prep 9%)");
   CHECK(verdict(samples::wasteful()) ==
         "Compute-bound: 1% of step time waits for data (fetch 1%, prep 0%)");
 }
 
-TEST_CASE("the verdict tells unknown from none") {
+TEST_CASE("the verdict distinguishes unknown stalls from none") {
   JobReport report = samples::unknown();
   CHECK(verdict(report) ==
         "No verdict: the job did not report how long it waited for data");
@@ -58,7 +58,7 @@ TEST_CASE("the verdict tells unknown from none") {
         "Not input-bound: 2% of step time waits for data (fetch 1%, prep 1%)");
 }
 
-TEST_CASE("a loader that is in its own trainer's way is named") {
+TEST_CASE("the verdict names CPU contention of loader and trainer") {
   JobReport report = only_prep_bound();
   report.breakdown = make_breakdown({.wall_s = 100,
                                      .parts = {.compute = {{55.0}},
@@ -83,7 +83,8 @@ TEST_CASE("a loader that is in its own trainer's way is named") {
         "own loader uses");
 }
 
-TEST_CASE("a busy job whose loader was not recognised is shown the option") {
+TEST_CASE(
+    "a busy job with an unrecognised loader is advised to set --loader-match") {
   JobReport report = samples::unknown();
   CHECK(recommend(report).empty());  // nothing is known of its CPUs
   report.cores.allocated = 2;
@@ -94,14 +95,14 @@ TEST_CASE("a busy job whose loader was not recognised is shown the option") {
   CHECK_FALSE(advice[0].gain);
   report.options.push_back({"loader-match", "reader-*"});
   CHECK(recommend(report)[0].reason.ends_with("and reader-* matches none"));
-  report.cores.used_trainer = 0.1;  // it would not know what to do with more
+  report.cores.used_trainer = 0.1;  // more CPUs would not help it
   CHECK(recommend(report).empty());
   report.cores.used_trainer = 1.9;
   report.quality.loader_source = LoaderSource::kMatch;
   CHECK(recommend(report).empty());
 }
 
-TEST_CASE("the verdict tells what a job that does not wait for data does") {
+TEST_CASE("without waits for data the verdict names compute or exchange") {
   JobReport report = samples::unknown();
   Breakdown parts{.wall_s = 100,
                   .parts = {.compute = {{58.0}},
@@ -123,7 +124,7 @@ TEST_CASE("the verdict tells what a job that does not wait for data does") {
   CHECK(verdict(report).starts_with("Not input-bound: "));
 }
 
-TEST_CASE("a starved job is told its CPUs, threads and bandwidth") {
+TEST_CASE("a starved job is advised on bandwidth, CPUs and threads") {
   std::vector<Recommendation> list = recommend(samples::input_bound());
   REQUIRE(list.size() == 3);
   CHECK(list[0].line == "#SBATCH --loader-bw=37M");
@@ -135,7 +136,7 @@ TEST_CASE("a starved job is told its CPUs, threads and bandwidth") {
   CHECK(list[2].gain->low == 0);
 }
 
-TEST_CASE("fewer loader threads than CPUs must leave the trainer its reserve") {
+TEST_CASE("advised loader threads leave the trainer its reserve") {
   JobReport report = samples::input_bound();
   report.cores.allocated = 8;
   report.cores.entitled = 2;
@@ -145,7 +146,7 @@ TEST_CASE("fewer loader threads than CPUs must leave the trainer its reserve") {
   CHECK(recommend(report)[2].line == "#SBATCH --loader-threads=8");
 }
 
-TEST_CASE("a gain counts no more cores than the advice brings") {
+TEST_CASE("a gain counts only the cores that the advice adds") {
   JobReport report = only_prep_bound();
   report.breakdown = make_breakdown({.wall_s = 100,
                                      .parts = {.compute = {{50.0}},
@@ -159,29 +160,29 @@ TEST_CASE("a gain counts no more cores than the advice brings") {
   CHECK(list[0].gain->low == Approx(0.0).margin(1e-9));  // 3.9 of 7.8 cores
 }
 
-TEST_CASE("a job with CPUs to spare is told how few suffice") {
+TEST_CASE("a job with spare CPUs is advised the sufficient number") {
   std::vector<Recommendation> list = recommend(samples::wasteful());
   REQUIRE(list.size() == 1);
   CHECK(list[0].line == "#SBATCH --cpus-per-task=2");  // (2.7 + 0.4) / 2 tasks
   CHECK_FALSE(list[0].gain);
 }
 
-TEST_CASE("a loader that tells nothing of its time is judged by its CPU use") {
+TEST_CASE("a loader without reported times is judged by its CPU use") {
   JobReport report = samples::input_bound();
   report.cores.loader_threads = 8;
-  SECTION("it waits and uses its cores to the full") {
+  SECTION("the job waits and uses its cores fully") {
     report.breakdown = make_breakdown(
         {.wall_s = 100, .parts = {.compute = {{50.0}}}, .waited_s = 50.0});
     REQUIRE(lines(report).size() == 1);
     CHECK(lines(report)[0] == "#SBATCH --cpus-per-task=4");
   }
-  SECTION("it waits and leaves cores unused: storage, then") {
+  SECTION("the job waits and leaves cores unused") {
     report.breakdown = make_breakdown(
         {.wall_s = 100, .parts = {.compute = {{50.0}}}, .waited_s = 50.0});
     report.cores.used_home = 0.2;
     CHECK(lines(report).empty());
   }
-  SECTION("it hardly waits and has CPUs to spare") {
+  SECTION("the job hardly waits and has spare CPUs") {
     report.breakdown = make_breakdown(
         {.wall_s = 100, .parts = {.compute = {{99.0}}}, .waited_s = 1.0});
     report.cores.allocated = 8;
@@ -190,19 +191,19 @@ TEST_CASE("a loader that tells nothing of its time is judged by its CPU use") {
   }
 }
 
-TEST_CASE("nothing is recommended without grounds") {
+TEST_CASE("without evidence nothing is recommended") {
   JobReport report = samples::input_bound();
   SECTION("the run was too short") {
     report.end_unix_s = report.start_unix_s + report.recommend_after_s - 1;
   }
-  SECTION("the job's figures are contradicted") {
+  SECTION("the job's figures are contradictory") {
     report.quality.pages_contradicted = true;
   }
   SECTION("demand is unknown") {
     report.cores.demand.reset();
     report.bandwidth.demand_bytes_per_s.reset();
   }
-  SECTION("nobody waits, and the CPUs fit") {
+  SECTION("the job does not wait, and its CPUs match the demand") {
     report.breakdown = make_breakdown({.wall_s = 312,
                                        .parts = {.compute = {{312.0}},
                                                  .fetch_stall = {{0.0}},
@@ -217,7 +218,7 @@ TEST_CASE("nothing is recommended without grounds") {
   CHECK(lines(report).empty());
 }
 
-TEST_CASE("bandwidth is advised only where it would be granted") {
+TEST_CASE("bandwidth is advised only if it would be granted") {
   JobReport report = samples::input_bound();
   report.cores.demand.reset();
   CHECK(lines(report).size() == 1);
@@ -225,16 +226,16 @@ TEST_CASE("bandwidth is advised only where it would be granted") {
     report.bandwidth.entitled_bytes_per_s =
         report.bandwidth.requested_bytes_per_s;
   }
-  SECTION("the user asked for enough") {
+  SECTION("the requested bandwidth is sufficient") {
     report.bandwidth.requested_bytes_per_s = 1e9;
   }
-  SECTION("the user named no figure") {
+  SECTION("no bandwidth was requested") {
     report.bandwidth.requested_bytes_per_s.reset();
   }
   CHECK(lines(report).empty());
 }
 
-TEST_CASE("absurd figures stay within what the options allow") {
+TEST_CASE("advice for extreme figures stays within the options' ranges") {
   JobReport report = only_prep_bound();
   report.cores.demand = Estimate{1e18, 1e17, 1e18};
   REQUIRE(lines(report).size() >= 1);
@@ -245,7 +246,7 @@ TEST_CASE("absurd figures stay within what the options allow") {
   CHECK(lines(report).empty());
 }
 
-TEST_CASE("a cache that holds too little is told what would do") {
+TEST_CASE("for a cache that is too small the sufficient size is advised") {
   JobReport report = samples::input_bound();  // fetch 22%
   report.cores = {};
   report.bandwidth = {};
@@ -264,7 +265,7 @@ TEST_CASE("a cache that holds too little is told what would do") {
   CHECK(recommend(report).empty());
 }
 
-TEST_CASE("a job that waits for the exchange most is told of a sparse one") {
+TEST_CASE("a job that waits most for the exchange is advised a sparse one") {
   JobReport report = samples::exchange_bound();
   Breakdown parts = report.breakdown;
   const auto advice = recommend(report);
@@ -280,11 +281,9 @@ TEST_CASE("a job that waits for the exchange most is told of a sparse one") {
   REQUIRE(advice[0].gain);
   CHECK(advice[0].gain->value == Approx(gone / (1 - gone)));
   CHECK(advice[0].gain->low == 0);
-  SECTION("data is waited for longer") { parts.parts.fetch_stall = {{91.0}}; }
-  SECTION("it is waited for longer, of no known cause") {
-    parts.waited_s = 91.0;
-  }
-  SECTION("the exchange is hardly waited for") {
+  SECTION("the wait for data is longer") { parts.parts.fetch_stall = {{91.0}}; }
+  SECTION("a wait of unknown cause is longer") { parts.waited_s = 91.0; }
+  SECTION("the job hardly waits for the exchange") {
     parts.parts.exchange_stall = {{14.0}};
   }
   SECTION("no exchange was reported") { parts.parts.exchange_stall = {}; }

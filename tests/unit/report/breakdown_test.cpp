@@ -21,7 +21,7 @@ double sum(const Breakdown& it) {
          it.parts.exchange_stall.seconds.value_or(0) + it.unattributed_s;
 }
 
-TEST_CASE("the table of the wall parts and their values have one order") {
+TEST_CASE("the table of wall parts and their values have the same order") {
   PerWallPart<int> values{
       .compute = 0, .fetch_stall = 1, .prep_stall = 2, .exchange_stall = 3};
   for (size_t i = 0; i < kWallParts.size(); ++i) {
@@ -32,7 +32,7 @@ TEST_CASE("the table of the wall parts and their values have one order") {
   }
 }
 
-TEST_CASE("contention is no longer than the prep stall that it is part of") {
+TEST_CASE("contention is at most the prep stall") {
   CHECK(
       *make_breakdown(
            {.wall_s = 10, .parts = {.prep_stall = {{2.0}}}, .contention_s = 3})
@@ -40,7 +40,7 @@ TEST_CASE("contention is no longer than the prep stall that it is part of") {
   CHECK(*make_breakdown({.wall_s = 10, .contention_s = 3}).contention_s == 0);
 }
 
-TEST_CASE("a breakdown leaves what is not told unattributed") {
+TEST_CASE("time without a reported part is unattributed") {
   Breakdown it =
       make_breakdown({.wall_s = 100,
                       .parts = {.compute = part(60), .fetch_stall = part(20)},
@@ -53,7 +53,7 @@ TEST_CASE("a breakdown leaves what is not told unattributed") {
   CHECK(*it.waited_s == 25);
 }
 
-TEST_CASE("parts over the wall time shrink in proportion") {
+TEST_CASE("parts beyond the wall time are scaled down in proportion") {
   Breakdown it = make_breakdown({.wall_s = 100,
                                  .parts = {.compute = part(150),
                                            .fetch_stall = part(50),
@@ -68,7 +68,7 @@ TEST_CASE("parts over the wall time shrink in proportion") {
   CHECK(*it.waited_s == 100);
 }
 
-TEST_CASE("figures that are none count as unknown") {
+TEST_CASE("NaN and infinity count as unknown") {
   double nan = std::nan("");
   double infinite = std::numeric_limits<double>::infinity();
   Breakdown it = make_breakdown({.wall_s = 10,
@@ -83,7 +83,7 @@ TEST_CASE("figures that are none count as unknown") {
   CHECK_FALSE(it.waited_s);
 }
 
-TEST_CASE("no wall time gives zeros") {
+TEST_CASE("without wall time all parts are zero") {
   for (double wall_s : {0.0, -5.0, std::nan("")}) {
     Breakdown it = make_breakdown({.wall_s = wall_s,
                                    .parts = {.compute = part(1),
@@ -96,7 +96,7 @@ TEST_CASE("no wall time gives zeros") {
   }
 }
 
-TEST_CASE("rounded shares give the lost units to the largest remainders") {
+TEST_CASE("units lost by rounding go to the largest remainders") {
   Breakdown it = make_breakdown(
       {.wall_s = 3,
        .parts = {
@@ -111,7 +111,7 @@ TEST_CASE("rounded shares give the lost units to the largest remainders") {
   CHECK(rounded_shares(it, 1000) == Shares{689, 217, 64, 30, 0});
 }
 
-TEST_CASE("every breakdown adds up, exact and rounded") {
+TEST_CASE("every breakdown adds up, before and after rounding") {
   uint64_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

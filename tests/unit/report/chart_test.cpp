@@ -10,7 +10,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-TEST_CASE("a scale holds its figures at ticks of 1, 2 or 5") {
+TEST_CASE("a scale covers its figures, with ticks at multiples of 1, 2 or 5") {
   CHECK(scale_for(100, 4).ticks == Numbers{0, 50, 100});
   CHECK(scale_for(1, 2).ticks == Numbers{0, 0.5, 1});
   CHECK(scale_for(846, 4).top == 1000);
@@ -29,14 +29,14 @@ TEST_CASE("a scale holds its figures at ticks of 1, 2 or 5") {
   }
 }
 
-TEST_CASE("a scale of nothing, or of no figure, is 0 to 1") {
+TEST_CASE("a scale of zero, negative, NaN or infinite figures is 0 to 1") {
   for (double largest :
        {0.0, -3.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     CHECK(scale_for(largest, 4).ticks == Numbers{0, 1});
   }
 }
 
-TEST_CASE("time has ticks that people count in") {
+TEST_CASE("ticks of time are at round seconds, minutes, hours or days") {
   CHECK(time_ticks_s(312, 4) == Numbers{0, 120, 240});
   CHECK(time_ticks_s(7200, 4) == Numbers{0, 1800, 3600, 5400, 7200});
   CHECK(time_ticks_s(3, 4) == Numbers{0, 1, 2, 3});
@@ -53,7 +53,7 @@ TEST_CASE("time has ticks that people count in") {
   }
 }
 
-TEST_CASE("ticks of time say no more than they have to") {
+TEST_CASE("ticks of time omit units of zero") {
   CHECK(tick_text(0) == "0");
   CHECK(tick_text(45) == "45 s");
   CHECK(tick_text(90) == "1 min 30 s");
@@ -64,7 +64,7 @@ TEST_CASE("ticks of time say no more than they have to") {
   CHECK(tick_text(86400 * 2.25) == "2 d 6 h");
 }
 
-TEST_CASE("lines go in steps and break where nothing is known") {
+TEST_CASE("lines go in steps and break at unknown figures") {
   const std::vector<Step> steps = {{0, 0.2, 1},
                                    {0.2, 0.4, 1},
                                    {0.4, 0.5, 0.5},
@@ -79,14 +79,13 @@ TEST_CASE("a gap in time breaks a line too") {
   CHECK(line_path({{0, 0.2, 0}, {0.5, 0.6, 0}}, 10) == "M0 10H200M500 10H600");
 }
 
-TEST_CASE(
-    "heights that do not fit are held, and those that are none left out") {
+TEST_CASE("heights beyond the chart are clamped, and NaN is omitted") {
   CHECK(line_path({{0, 0.5, 7}, {0.5, 1, -7}}, 10) == "M0 0H500V10H1000");
   CHECK(line_path({{0, 1, std::nan("")}}, 10).empty());
   CHECK(line_path({}, 10).empty());
 }
 
-TEST_CASE("coordinates are short") {
+TEST_CASE("coordinates and percentages are rounded to few digits") {
   CHECK(coordinate(12) == "12");
   CHECK(coordinate(12.34) == "12.3");
   CHECK(coordinate(-0.001) == "0");
@@ -96,7 +95,7 @@ TEST_CASE("coordinates are short") {
   CHECK(percent(0.12345) == "12.35%");
 }
 
-TEST_CASE("what is close is one group, and every one is in a group") {
+TEST_CASE("close values form one group, and each value is in a group") {
   const auto groups = grouped({0, 0.01, 0.06, 0.2, 0.2}, 0.05);
   REQUIRE(groups.size() == 3);
   CHECK(groups[0].count == 2);

@@ -1,4 +1,4 @@
-// What is told of a job never goes back.
+// Reported figures of a job never fall.
 #include <numeric>
 #include <random>
 
@@ -20,7 +20,7 @@ JobCounters with_parts(const WallParts& parts) {
   return counters;
 }
 
-TEST_CASE("the first figures are told as they are") {
+TEST_CASE("the first figures are reported unchanged") {
   JobCounters now = with_parts({10, 2, std::nullopt, 0, 3});
   now.home_cpu_s = 4;
   now.samples = 100;
@@ -30,7 +30,7 @@ TEST_CASE("the first figures are told as they are") {
   CHECK(told == now);
 }
 
-TEST_CASE("a figure that is less, or no longer known, stays") {
+TEST_CASE("a reported figure never falls or becomes unknown") {
   JobCounters now;
   now.home_cpu_s = now.away_cpu_s = now.trainer_cpu_s = 4;
   now.samples = now.read_bytes = 100;
@@ -49,17 +49,18 @@ TEST_CASE("a figure that is less, or no longer known, stays") {
   CHECK(told.read_bytes == 101);
 }
 
-TEST_CASE("the breakdown's parts are told") {
+TEST_CASE("the breakdown's parts are reported with the unattributed time") {
   const Breakdown breakdown =
       make_breakdown({100, {{60, ""}, {std::nullopt, ""}, {15, ""}, {5, ""}}});
   CHECK(wall_parts_s(breakdown) == WallParts{60, std::nullopt, 15, 5, 20});
 }
 
-// A step's time counts as unattributed until its page comes.
-TEST_CASE("what was told of one part comes back from the others' growth") {
+// A step's time is unattributed until the page reports it.
+TEST_CASE("excess time reported for one part slows the growth of the others") {
   JobCounters told;
   raise(told, with_parts({80, 0, 0, 0, 20}));
-  raise(told, with_parts({100, 5, 0, 0, 5}));  // 10 s later: 15 s too much told
+  raise(told, with_parts({100, 5, 0, 0,
+                          5}));  // 10 s later: 15 s too much were reported
   CHECK(told.wall_s[4] == 20);
   CHECK(told.wall_s[0] == Approx(88));
   CHECK(told.wall_s[1] == Approx(2));
@@ -70,7 +71,7 @@ TEST_CASE("what was told of one part comes back from the others' growth") {
   CHECK(told.wall_s[4] == Approx(30));
 }
 
-TEST_CASE("a part that is no longer told apart keeps its time") {
+TEST_CASE("a part that becomes unknown keeps its time") {
   JobCounters told;
   raise(told, with_parts({50, 30, 0, 0, 20}));
   raise(told, with_parts({60, std::nullopt, std::nullopt, 0, 50}));
@@ -78,9 +79,8 @@ TEST_CASE("a part that is no longer told apart keeps its time") {
   CHECK(sum(told.wall_s) == Approx(110));
 }
 
-// However the wall time is split anew: no part goes back, and together they
-// are the wall time.
-TEST_CASE("parts rise, and add up to the wall time") {
+// For any new split of the wall time no part falls, and the parts add up to it.
+TEST_CASE("parts never fall, and add up to the wall time") {
   const unsigned seed = std::random_device()();
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -106,7 +106,7 @@ TEST_CASE("parts rise, and add up to the wall time") {
       }
       REQUIRE(sum(told.wall_s) <= wall_s * (1 + 1e-9));
     }
-    // Once the split stays as it is, what is told comes to it.
+    // With a constant split the reported parts converge to it.
     WallParts last = wall_parts_s(make_breakdown(
         {wall_s, {{wall_s / 2, ""}, {wall_s / 4, ""}, {0, ""}, {0, ""}}}));
     for (int look = 0; look < 60; ++look) {

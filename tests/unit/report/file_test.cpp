@@ -45,7 +45,7 @@ struct Directory {
   UniqueFd fd;
 };
 
-// Files may not grow beyond the given size: what a full disk looks like.
+// Limits the size of files, which looks like a full disk.
 struct SmallDisk {
   explicit SmallDisk(rlim_t bytes) {
     REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
@@ -64,7 +64,7 @@ struct SmallDisk {
 
 const JobReport kReport = samples::input_bound();
 
-TEST_CASE("the format decides which files are written") {
+TEST_CASE("the format determines the files that are written") {
   struct Row {
     penstock_report_format format;
     bool json, text;
@@ -84,7 +84,7 @@ TEST_CASE("the format decides which files are written") {
   }
 }
 
-TEST_CASE("a report is readable by its user alone") {
+TEST_CASE("only the user can read the report") {
   Directory directory;
   uid_t user = ::getuid() == 0 ? 12345 : ::getuid();
   mode_t before = ::umask(0777);
@@ -100,7 +100,7 @@ TEST_CASE("a report is readable by its user alone") {
   }
 }
 
-TEST_CASE("an earlier report and a left-over file are replaced") {
+TEST_CASE("an earlier report and a leftover temporary file are replaced") {
   Directory directory;
   std::ofstream(directory.path / ".4711.json.new") << "half a rep";
   std::ofstream(directory.path / "4711.json") << "an earlier run";
@@ -121,7 +121,7 @@ TEST_CASE("links are not followed") {
   CHECK(fs::is_regular_file(fs::symlink_status(directory.path / "4711.json")));
 }
 
-TEST_CASE("a full disk leaves nothing partial") {
+TEST_CASE("a full disk leaves no partial file") {
   Directory directory;
   Status status = Done{};
   {
@@ -136,7 +136,7 @@ TEST_CASE("a full disk leaves nothing partial") {
   CHECK(directory.entries() == 0);
 }
 
-TEST_CASE("a disk that fills up keeps the whole earlier report") {
+TEST_CASE("a disk that fills up keeps the complete earlier report") {
   Directory directory;
   std::ofstream(directory.path / "4711.json") << "an earlier run";
   {
@@ -148,8 +148,8 @@ TEST_CASE("a disk that fills up keeps the whole earlier report") {
   CHECK(directory.entries() == 1);
 }
 
-TEST_CASE("what stands in the way is named") {
-  SECTION("no such directory") {
+TEST_CASE("each obstacle gives an error") {
+  SECTION("a removed directory") {
     UniqueFd gone;
     {
       Directory directory;
@@ -171,7 +171,7 @@ TEST_CASE("what stands in the way is named") {
         "cannot rename .4711.json.new to 4711.json: "));
     CHECK(directory.entries() == 1);
   }
-  SECTION("a directory of the left-over's name") {
+  SECTION("a directory with the temporary file's name") {
     Directory directory;
     fs::create_directory(directory.path / ".4711.json.new");
     Status status = write_report_file(directory.fd.get(), kReport, ::getuid(),
@@ -180,7 +180,7 @@ TEST_CASE("what stands in the way is named") {
     CHECK(status.error().message.starts_with(
         "cannot remove the left-over file .4711.json.new: "));
   }
-  SECTION("a user that the file cannot be given to") {
+  SECTION("a user who cannot become the file's owner") {
     Directory directory;
     REQUIRE(::chmod(directory.path.c_str(), 0777) == 0);
     if (::getuid() == 0) REQUIRE(::seteuid(65534) == 0);

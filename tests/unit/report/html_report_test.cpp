@@ -1,5 +1,4 @@
-// What the page says. That it is well-formed and how it looks is
-// tests/browser's.
+// Contents of the page. tests/browser checks its form and its look.
 #include "report/html_report.h"
 
 #include <regex>
@@ -25,7 +24,7 @@ size_t count(const std::string& page, const std::string& text) {
   return found;
 }
 
-// Figures of many digits, which all differ, so that nothing is drawn shorter.
+// Different figures of many digits, which make the page as long as possible.
 double long_figure() {
   static uint64_t state = 1;
   state = state * 6364136223846793005 + 1442695040888963407;
@@ -35,7 +34,7 @@ double long_figure() {
 std::vector<TimelinePoint> rough_course(double start_unix_s, size_t points) {
   std::vector<TimelinePoint> out;
   for (size_t i = 0; i < points; ++i) {
-    // A gap stands behind each, so that none is drawn on from the last.
+    // A gap after each point prevents joined lines.
     TimelinePoint point{start_unix_s + double(i), 0.5};
     for (auto figure :
          {&TimelinePoint::granted_home_cores,
@@ -77,7 +76,7 @@ WhatIfCurve long_curve(const std::string& text) {
   return out;
 }
 
-// As large as a report may be, with every character one that is escaped.
+// The largest possible report, with only characters that are escaped.
 JobReport largest() {
   JobReport out = samples::input_bound();
   out.job_id = UINT32_MAX;
@@ -131,7 +130,7 @@ TEST_CASE("the same report gives the same page") {
         render_html(samples::input_bound()));
 }
 
-TEST_CASE("nothing on a page runs or is fetched") {
+TEST_CASE("a page runs no script and fetches nothing") {
   for (const JobReport& report :
        {samples::input_bound(), samples::hostile(), samples::unknown()}) {
     const std::string page = render_html(report);
@@ -147,7 +146,7 @@ TEST_CASE("nothing on a page runs or is fetched") {
   }
 }
 
-TEST_CASE("a hostile user's texts stay texts") {
+TEST_CASE("a malicious user's texts are escaped") {
   JobReport report = samples::input_bound();
   report.job_name = "</h1><script>alert(1)</script>\x1b[2J\xff";
   report.notes = {"</style>"};
@@ -186,7 +185,7 @@ TEST_CASE("each change has a number on the chart and a row") {
   }
 }
 
-TEST_CASE("hundreds of changes are told by the numbers that they share") {
+TEST_CASE("more than 100 changes are summarised by cause") {
   JobReport report = largest();
   const std::string few = render_html(report);
   const std::string told =
@@ -201,7 +200,7 @@ TEST_CASE("hundreds of changes are told by the numbers that they share") {
   CHECK(says(many, "controller granted anew ("));
 }
 
-TEST_CASE("what is not known is said, and never shown as 0") {
+TEST_CASE("unknown figures are stated as unknown, never shown as 0") {
   const std::string page = render_html(samples::unknown());
   CHECK(says(page, "Provisional: the job still runs"));
   CHECK(says(page, "No verdict"));
@@ -213,7 +212,7 @@ TEST_CASE("what is not known is said, and never shown as 0") {
   CHECK_FALSE(says(page, "class=\"chart\""));
 }
 
-TEST_CASE("a job that borrowed nothing has no chart of it") {
+TEST_CASE("a job without borrowed CPUs has no chart of away cores") {
   JobReport report = samples::input_bound();
   for (TimelinePoint& point : report.timeline) {
     point.granted_away_cores = point.used_away_cores = 0;
@@ -224,7 +223,7 @@ TEST_CASE("a job that borrowed nothing has no chart of it") {
   CHECK(says(page, "home-title"));
 }
 
-TEST_CASE("figures that no chart can hold do not break it") {
+TEST_CASE("figures outside every chart do not break the page") {
   JobReport report = samples::input_bound();
   REQUIRE_FALSE(report.timeline.empty());
   report.timeline[0].used_home_cores = std::numeric_limits<double>::quiet_NaN();
@@ -240,7 +239,7 @@ TEST_CASE("figures that no chart can hold do not break it") {
   CHECK_FALSE(std::regex_search(page, std::regex("[MHVL ;>](nan|inf)[^o]")));
 }
 
-TEST_CASE("the largest report that there may be is under 300 kB") {
+TEST_CASE("the page of the largest possible report is below kMaxHtmlBytes") {
   const std::string page = render_html(largest());
   CHECK(page.size() < kMaxHtmlBytes);
   CHECK(says(page, "Of 10000 periods neighbours are averaged to 179 steps"));

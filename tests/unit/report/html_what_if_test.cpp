@@ -1,4 +1,4 @@
-// What the page says about other amounts of loader cores.
+// The page's section about other amounts of loader cores.
 #include "report/html_report.h"
 #include "samples.h"
 #include "tests/unit/catch.h"
@@ -10,7 +10,7 @@ bool says(const std::string& page, const std::string& text) {
   return page.find(text) != std::string::npos;
 }
 
-// How many lines of that kind the page draws, its keys included.
+// Number of lines of this kind on the page, keys included.
 size_t lines(const std::string& page, const std::string& style) {
   const std::string text = "class=\"line " + style + "\"";
   size_t found = 0;
@@ -21,7 +21,8 @@ size_t lines(const std::string& page, const std::string& style) {
   return found;
 }
 
-// Of the section about other amounts of cores, what is no picture or table.
+// The text of the section about other amounts of cores, without chart and
+// table.
 std::string what_if_text(const JobReport& report) {
   const std::string page = render_html(report);
   const size_t begin = page.find("What more or fewer loader cores would do");
@@ -31,8 +32,7 @@ std::string what_if_text(const JobReport& report) {
 }
 
 TEST_CASE(
-    "the curve names where the job is, what is enough, and what is "
-    "extrapolated") {
+    "the curve marks the job, the sufficient cores and the extrapolated part") {
   JobReport report = samples::input_bound();
   std::string page = render_html(report);
   CHECK(says(page, "1.63 cores, 584/s"));
@@ -53,8 +53,7 @@ TEST_CASE(
   CHECK_FALSE(says(page, "measured beyond"));
 }
 
-TEST_CASE(
-    "a job far under its curve is told that it waits for something else") {
+TEST_CASE("for a job far below its curve the page states another cause") {
   JobReport report = samples::input_bound();
   report.what_if->here_rate = 191.525;
   CHECK(says(what_if_text(report),
@@ -62,7 +61,7 @@ TEST_CASE(
              "1.63 cores granted"));
 }
 
-TEST_CASE("a curve that nothing measured is a prediction") {
+TEST_CASE("a curve without measurements is labelled as predicted") {
   JobReport report = samples::input_bound();
   report.what_if->measured_cores.reset();
   report.what_if->here_rate.reset();
@@ -70,12 +69,12 @@ TEST_CASE("a curve that nothing measured is a prediction") {
   CHECK(says(page, "No number of cores was measured"));
   CHECK(says(page, "predicted"));
   CHECK_FALSE(says(page, "you are here:"));
-  // The rates' line over time and its key are left.
+  // The line of rates over time and its key remain.
   CHECK(lines(page, "measured") ==
         lines(render_html(samples::input_bound()), "measured") - 2);
 }
 
-TEST_CASE("why no number of cores is enough, or there is no curve, is said") {
+TEST_CASE("the page states why no cores are sufficient or no curve is known") {
   JobReport report = samples::input_bound();
   report.what_if->enough_cores.reset();
   report.what_if->why_not_enough = "the loader has too few threads";

@@ -21,7 +21,7 @@ std::string error_of(const json& changed) {
   return report ? "" : report.error().message;
 }
 
-TEST_CASE("a report reads back as it was") {
+TEST_CASE("a report reads back unchanged") {
   for (const JobReport& report :
        {samples::input_bound(), samples::wasteful(), samples::exchange_bound(),
         samples::unknown()}) {
@@ -31,15 +31,15 @@ TEST_CASE("a report reads back as it was") {
   }
 }
 
-TEST_CASE("a node's state reads back as it was") {
+TEST_CASE("a node's state reads back unchanged") {
   NodeStatus status = samples::node();
-  status.jobs.pop_back();  // the hostile one is cut
+  status.jobs.pop_back();  // the malicious job's texts are truncated
   Result<NodeStatus> again = parse_node_status(to_json(status));
   REQUIRE(again);
   CHECK(*again == status);
 }
 
-TEST_CASE("what a switch has done reads back as it was") {
+TEST_CASE("the result of a switch reads back unchanged") {
   for (const NodeSwitch& done :
        {NodeSwitch{}, NodeSwitch{1780000000.5, 3, 1}}) {
     auto again = parse_node_switch(to_json(done));
@@ -49,7 +49,7 @@ TEST_CASE("what a switch has done reads back as it was") {
   CHECK_FALSE(parse_node_switch(to_json(samples::node())));
 }
 
-TEST_CASE("JSON carries what a reader would have to derive") {
+TEST_CASE("JSON has the derived verdict, advice and errors") {
   json derived = document()["derived"];
   CHECK(derived["verdict"].get<std::string>().starts_with("Input-bound: 31%"));
   CHECK(derived["recommendations"].size() == 3);
@@ -64,14 +64,14 @@ TEST_CASE("JSON carries what a reader would have to derive") {
   CHECK(none["ceiling_error_arrival"].is_null());
 }
 
-TEST_CASE("unknown is null and zero is zero") {
+TEST_CASE("unknown is written as null, zero as zero") {
   json cores = json::parse(to_json(samples::wasteful()))["cores"];
   CHECK(cores["used_away"] == 0.0);
   cores = json::parse(to_json(samples::unknown()))["cores"];
   CHECK(cores["used_away"].is_null());
 }
 
-TEST_CASE("figures that no reader takes are not written") {
+TEST_CASE("figures that a reader would refuse are not written") {
   JobReport report = samples::input_bound();
   report.cores.used_home = std::nan("");
   report.cores.used_away = -1e-15;
@@ -89,7 +89,7 @@ TEST_CASE("figures that no reader takes are not written") {
   CHECK(again->recommend_after_s == 0);
 }
 
-TEST_CASE("strings of any bytes are cut and made UTF-8") {
+TEST_CASE("strings of any bytes are truncated and converted to UTF-8") {
   Result<JobReport> again = parse_report(to_json(samples::hostile()));
   REQUIRE(again);
   CHECK(again->job_name.size() <= kMaxReportTextBytes);
@@ -97,7 +97,7 @@ TEST_CASE("strings of any bytes are cut and made UTF-8") {
   CHECK(again->notes.at(0).size() == kMaxReportTextBytes);
 }
 
-TEST_CASE("unknown keys are ignored, missing ones named") {
+TEST_CASE("unknown keys are ignored, missing ones are errors") {
   json changed = document();
   changed["newer"] = 1;
   CHECK(error_of(changed).empty());
@@ -105,7 +105,7 @@ TEST_CASE("unknown keys are ignored, missing ones named") {
   CHECK(error_of(changed) == "cores.demand is missing");
 }
 
-TEST_CASE("a report of an earlier version lacks figures, and can be read") {
+TEST_CASE("a report of an earlier version without newer figures can be read") {
   json earlier = document();
   earlier.erase("pressure");
   earlier.erase("timeline");
@@ -120,7 +120,7 @@ TEST_CASE("a report of an earlier version lacks figures, and can be read") {
   CHECK(report->cores.demand);
 }
 
-TEST_CASE("each error names its place") {
+TEST_CASE("each error names the key") {
   struct Row {
     const char* pointer;
     json value;
@@ -162,7 +162,7 @@ TEST_CASE("each error names its place") {
   }
 }
 
-TEST_CASE("lists and texts over their bounds are refused") {
+TEST_CASE("lists and texts beyond their limits are refused") {
   json changed = document();
   json change = changed["changes"][0];
   changed["changes"] = std::vector<json>(kMaxGrantChanges + 1, change);
@@ -175,7 +175,7 @@ TEST_CASE("lists and texts over their bounds are refused") {
   CHECK(report.error().code == Code::kLimit);
 }
 
-TEST_CASE("each error of a course names its place") {
+TEST_CASE("each error of a timeline names the key and index") {
   struct Row {
     const char* pointer;
     json value;
@@ -213,7 +213,8 @@ TEST_CASE("each error of a course names its place") {
   CHECK(report.error().message == "timeline has more than 16384 points");
 }
 
-TEST_CASE("a course is written in few digits and never beyond what is read") {
+TEST_CASE(
+    "a timeline is written with few digits, within the ranges for reading") {
   JobReport report = samples::unknown();
   TimelinePoint odd{1767225600.12345, 0.99996};
   odd.used_home_cores = 1.23456789;
@@ -236,7 +237,7 @@ TEST_CASE("a course is written in few digits and never beyond what is read") {
   CHECK(*it.shares.compute == 1);
 }
 
-TEST_CASE("the longest course that is read can be written") {
+TEST_CASE("the longest readable timeline can be written") {
   JobReport report = samples::input_bound();
   const std::vector<TimelinePoint> some = report.timeline;
   while (report.timeline.size() < kMaxParsedTimelinePoints) {
@@ -256,13 +257,13 @@ TEST_CASE("the longest course that is read can be written") {
   CHECK(again->timeline.size() == kMaxParsedTimelinePoints);
 }
 
-TEST_CASE("a node's state carries no course") {
+TEST_CASE("a node's state has no timeline") {
   NodeStatus status = samples::node();
   status.jobs[0].timeline = samples::input_bound().timeline;
   CHECK_FALSE(json::parse(to_json(status))["jobs"][0].contains("timeline"));
 }
 
-TEST_CASE("a breakdown that does not add up is made anew") {
+TEST_CASE("a breakdown that does not add up is recomputed") {
   json changed = document();
   changed["breakdown"]["unattributed_s"] = 1e6;
   changed["breakdown"]["compute"]["seconds"] = 1e6;
@@ -275,7 +276,7 @@ TEST_CASE("a breakdown that does not add up is made anew") {
         Approx(it.wall_s));
 }
 
-TEST_CASE("text that is no report is refused") {
+TEST_CASE("text that is not a report is refused") {
   for (std::string text :
        {std::string(), std::string("{"), std::string("[]"), std::string("null"),
         std::string("\0\xff", 2), std::string(100000, '['),

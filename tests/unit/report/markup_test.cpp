@@ -16,31 +16,32 @@ std::string times(int count) {
   return out;
 }
 
-TEST_CASE("what HTML and XML give a meaning is escaped") {
+TEST_CASE("special characters of HTML and XML are escaped") {
   CHECK(escaped("a<b>&\"'c") == "a&lt;b&gt;&amp;&quot;&#39;c");
   CHECK(escaped("one\ntwo\tthree") == "one two three");
   CHECK(escaped("").empty());
 }
 
-TEST_CASE("text in UTF-8 stays as it is") {
+TEST_CASE("text in UTF-8 is unchanged") {
   for (const char* text : {"é", "日本", "\U0001F600", "\uFFFD", "\u00A0"}) {
     CHECK(escaped(text) == text);
   }
 }
 
-TEST_CASE("what is no UTF-8 is replaced byte by byte") {
+TEST_CASE("invalid UTF-8 is replaced byte by byte") {
   CHECK(escaped("\xff") == times(1));
   CHECK(escaped("a\xc3") == "a" + times(1));         // cut off
-  CHECK(escaped("\xc0\xaf") == times(2));            // too long a form
-  CHECK(escaped("\xe0\x80\xaf") == times(3));        // too long a form
+  CHECK(escaped("\xc0\xaf") == times(2));            // an overlong form
+  CHECK(escaped("\xe0\x80\xaf") == times(3));        // an overlong form
   CHECK(escaped("\xed\xa0\x80") == times(3));        // a surrogate
   CHECK(escaped("\xf4\x90\x80\x80") == times(4));    // over U+10FFFF
-  CHECK(escaped("\x80z") == times(1) + "z");         // no lead
+  CHECK(escaped("\x80z") == times(1) + "z");         // no lead byte
   CHECK(escaped("\xe2\x82<") == times(2) + "&lt;");  // '<' is not eaten
   CHECK(escaped("\xf0\x9f\x98\"") == times(3) + "&quot;");
 }
 
-TEST_CASE("what would drive a page or is no character is replaced") {
+TEST_CASE(
+    "control characters, invisible ones and non-characters are replaced") {
   CHECK(escaped("\x1b[2J") == times(1) + "[2J");
   CHECK(escaped(std::string_view("\0", 1)) == times(1));
   CHECK(escaped("\r\x7f") == times(2));
@@ -51,11 +52,11 @@ TEST_CASE("what would drive a page or is no character is replaced") {
   }
 }
 
-TEST_CASE("no bytes make markup") {
+TEST_CASE("no bytes become markup") {
   const uint64_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
-  // Bytes near those that matter, so that all cases come up.
+  // Bytes near the special ones, so that all cases occur.
   const std::string some = "<>&\"'/az \x80\xbf\xc2\xe2\x82\xac\xed\xa0\xf0\xff";
   for (int i = 0; i < 2000; ++i) {
     std::string text(random() % 40, 0);
@@ -66,7 +67,7 @@ TEST_CASE("no bytes make markup") {
   }
 }
 
-TEST_CASE("elements are closed in their order, and texts escaped") {
+TEST_CASE("elements are closed in order, and texts are escaped") {
   Markup page;
   page.open("p", {{"title", "a\"b"}});
   page.text("1 < 2");

@@ -1,5 +1,5 @@
 // The text for Prometheus against a golden file, which
-// tests/packaging/test_metrics.py holds against the format's rules.
+// tests/packaging/test_metrics.py checks against the format's rules.
 // PENSTOCK_UPDATE_GOLDEN=1 rewrites it.
 #include "report/metrics.h"
 
@@ -42,8 +42,7 @@ NodeMetrics empty_node() {
   return metrics;
 }
 
-// What Prometheus reads of a label value as it stands in the text; nullopt
-// where it is not well-formed.
+// A label value as Prometheus reads it; nullopt if it is malformed.
 std::optional<std::string> unescaped(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -60,12 +59,12 @@ std::optional<std::string> unescaped(const std::string& text) {
   return out;
 }
 
-TEST_CASE("metrics look as the golden file") {
+TEST_CASE("metrics equal the golden file") {
   const std::string text = to_prometheus(samples::metrics());
   CHECK(text == golden(text));
 }
 
-TEST_CASE("what is unknown is left out, and what is 0 is not") {
+TEST_CASE("unknown values are omitted, zeros are not") {
   const std::string text = to_prometheus(samples::metrics());
   CHECK(has(text,
             "penstock_job_cpu_seconds_total{hostname=\"c1\","
@@ -77,7 +76,7 @@ TEST_CASE("what is unknown is left out, and what is 0 is not") {
   CHECK(has(text, "jobid=\"4713\",cause=\"unattributed\"} 45\n"));
   CHECK(has(text, "jobid=\"4713\",place=\"away\"} 0\n"));
   CHECK(has(text, "jobid=\"4713\",cause=\"recall\"} 0\n"));
-  // No recall was seen: its quantiles are not known, its count is.
+  // Without a recall its quantiles are unknown, its count is known.
   CHECK_FALSE(has(text,
                   "penstock_recall_duration_seconds{hostname=\"c1\","
                   "quantile"));
@@ -86,7 +85,7 @@ TEST_CASE("what is unknown is left out, and what is 0 is not") {
             "0\n"));
 }
 
-TEST_CASE("a figure that is no number is left out") {
+TEST_CASE("NaN and infinity are omitted") {
   NodeMetrics metrics = empty_node();
   metrics.lent_cores = std::numeric_limits<double>::quiet_NaN();
   metrics.idle_cores = std::numeric_limits<double>::infinity();
@@ -95,14 +94,14 @@ TEST_CASE("a figure that is no number is left out") {
   CHECK_FALSE(has(text, "penstock_node_idle_cores"));
 }
 
-TEST_CASE("without jobs and pools there is nothing of them") {
+TEST_CASE("without jobs and pools their metrics are absent") {
   const std::string text = to_prometheus(empty_node());
   CHECK_FALSE(has(text, "penstock_job_"));
   CHECK_FALSE(has(text, "penstock_pool_"));
   CHECK(has(text, "penstock_node_jobs{hostname=\"c1\"} 0\n"));
 }
 
-TEST_CASE("no text of a user is in it") {
+TEST_CASE("metrics contain no text of a user and no user id") {
   NodeMetrics metrics = samples::metrics();
   for (JobReport& report : metrics.status.jobs) {
     report.job_name = report.ceiling.predicted_from = "SECRET";
@@ -115,7 +114,7 @@ TEST_CASE("no text of a user is in it") {
   CHECK_FALSE(has(text, "987654321"));
 }
 
-TEST_CASE("a node that is switched off says so") {
+TEST_CASE("a metric reports whether the node is switched off") {
   NodeMetrics metrics = empty_node();
   CHECK(has(to_prometheus(metrics),
             "penstock_node_switched_off{hostname=\"c1\"} 0\n"));
@@ -124,8 +123,8 @@ TEST_CASE("a node that is switched off says so") {
             "penstock_node_switched_off{hostname=\"c1\"} 1\n"));
 }
 
-// Whatever a label's value: the same lines, and Prometheus reads it back but
-// for bytes that are no printable ASCII.
+// For any label value the lines are the same, and Prometheus reads the value
+// back, except for bytes other than printable ASCII.
 TEST_CASE("no label value breaks the text") {
   const unsigned seed = std::random_device()();
   INFO("seed " << seed);

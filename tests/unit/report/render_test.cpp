@@ -37,7 +37,7 @@ bool ascii(const std::string& text) {
   });
 }
 
-TEST_CASE("reports look as the golden files") {
+TEST_CASE("reports equal the golden files") {
   struct Row {
     const char* file;
     JobReport report;
@@ -55,14 +55,14 @@ TEST_CASE("reports look as the golden files") {
   }
 }
 
-TEST_CASE("the live view looks as its golden file") {
+TEST_CASE("the live view equals its golden file") {
   std::string text = render_top(samples::node());
   CHECK(text == golden("top.txt", text));
   CHECK(widest(text) <= 80);
   CHECK(ascii(text));
 }
 
-TEST_CASE("the live view says since when the node is off") {
+TEST_CASE("the live view shows the time since when the node is off") {
   NodeStatus status = samples::node();
   CHECK(render_top(status).find("off since") == std::string::npos);
   status.off_since_unix_s = 1780000000;
@@ -88,7 +88,7 @@ TEST_CASE("a report fits every width, with the largest figures too") {
   }
 }
 
-TEST_CASE("colour changes nothing but colour") {
+TEST_CASE("colours do not change the text") {
   std::string text = render_text(samples::input_bound(), {.color = true});
   CHECK(text.find("\033[1;31mInput-bound") != std::string::npos);
   std::string plain;
@@ -102,7 +102,7 @@ TEST_CASE("colour changes nothing but colour") {
   CHECK(plain == render_text(samples::input_bound()));
 }
 
-// Of UTF-8, and colours take none.
+// Columns of UTF-8 text; colours take none.
 size_t columns(const std::string& line) {
   size_t count = 0;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -115,7 +115,7 @@ size_t columns(const std::string& line) {
   return count;
 }
 
-TEST_CASE("the course is drawn in blocks where the terminal has them") {
+TEST_CASE("the timeline is drawn in blocks on a Unicode terminal") {
   const std::string ascii_text = render_text(samples::input_bound());
   for (int width : {60, 80, 132}) {
     const std::string text =
@@ -132,7 +132,7 @@ TEST_CASE("the course is drawn in blocks where the terminal has them") {
   CHECK(ascii_text.find("cores granted   ---") != ascii_text.npos);
 }
 
-TEST_CASE("what is not known of a course is not drawn") {
+TEST_CASE("unknown lines of a timeline are not drawn") {
   JobReport report = samples::input_bound();
   CHECK(render_text(report).find("  read  ") != std::string::npos);
   for (TimelinePoint& point : report.timeline) point.used_bytes_per_s.reset();
@@ -144,7 +144,7 @@ TEST_CASE("what is not known of a course is not drawn") {
   CHECK(render_text(report).find("Course") == std::string::npos);
 }
 
-TEST_CASE("a running job's report is called provisional") {
+TEST_CASE("a running job's report is marked as provisional") {
   JobReport report = samples::input_bound();
   CHECK(render_text(report).find("provisional") == std::string::npos);
   report.running = true;
@@ -153,7 +153,7 @@ TEST_CASE("a running job's report is called provisional") {
         std::string::npos);
 }
 
-TEST_CASE("only the latest changes are shown, and the rest counted") {
+TEST_CASE("only the latest changes are shown, and the others are counted") {
   JobReport report = samples::input_bound();
   report.changes.resize(30, report.changes[1]);
   report.changes_dropped = 5;
@@ -163,7 +163,7 @@ TEST_CASE("only the latest changes are shown, and the rest counted") {
   CHECK(text.find("task started") == std::string::npos);
 }
 
-TEST_CASE("a short run is told why nothing is recommended") {
+TEST_CASE("a report without recommendations states why") {
   JobReport report = samples::input_bound();
   report.end_unix_s = report.start_unix_s + 5;
   std::string text = render_text(report);
@@ -176,7 +176,7 @@ TEST_CASE("a short run is told why nothing is recommended") {
   CHECK(text.find("#SBATCH") == std::string::npos);
 }
 
-TEST_CASE("a cache's hits are told where there is one") {
+TEST_CASE("cache hits are shown if the job has a cache") {
   JobReport report = samples::input_bound();
   CHECK(render_text(report, {}).find("Cache") == std::string::npos);
   report.cache = {0.75, 6000, 1.5 * 1073741824, 0.65, 1e9};

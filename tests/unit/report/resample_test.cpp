@@ -19,7 +19,7 @@ TimelinePoint point(double begin_unix_s, double duration_s,
 
 std::optional<double> rate_of(const TimelinePoint& it) { return it.rate; }
 
-TEST_CASE("points are averaged by the time that they share with a step") {
+TEST_CASE("points are averaged by their overlap with a step") {
   const std::vector<TimelinePoint> points = {point(100, 1, 10),
                                              point(101, 3, 30)};
   CHECK(span_s(points) == 4);
@@ -29,7 +29,7 @@ TEST_CASE("points are averaged by the time that they share with a step") {
   CHECK(resampled(points, 8, rate_of).size() == 8);
 }
 
-TEST_CASE("gaps and unknown figures stay unknown") {
+TEST_CASE("gaps and unknown figures are unknown steps") {
   const std::vector<TimelinePoint> points = {
       point(0, 1, 10), point(3, 1, std::nullopt), point(4, 1, 50)};
   const Figures expected = {10, std::nullopt, std::nullopt, std::nullopt, 50};
@@ -37,20 +37,20 @@ TEST_CASE("gaps and unknown figures stay unknown") {
   CHECK(*resampled(points, 1, rate_of)[0] == Approx(30));
 }
 
-TEST_CASE("a course without time has no steps") {
+TEST_CASE("a timeline without duration has no steps") {
   CHECK(resampled({}, 5, rate_of).empty());
   CHECK(resampled({point(7, 0, 1)}, 5, rate_of).empty());
   CHECK(resampled({point(7, 1, 1)}, 0, rate_of).empty());
 }
 
-TEST_CASE("stretches that a file lets overlap stay within the steps") {
+TEST_CASE("overlapping points of a file stay within the steps") {
   const std::vector<TimelinePoint> points = {point(0, 1e18, 10),
                                              point(1, 1, 20)};
   CHECK(span_s(points) == 2);
   CHECK(resampled(points, 2, rate_of) == Figures{10, 15});
 }
 
-TEST_CASE("the average over all steps is the points' average") {
+TEST_CASE("the average over all steps equals the points' average") {
   const uint64_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

@@ -32,7 +32,7 @@ std::vector<GrantChange> three_changes() {
   return {first, more, recall};
 }
 
-// Twelve seconds each, but for two that were missed after the recall.
+// Periods of twelve seconds, without two that were missed after the recall.
 std::vector<TimelinePoint> course() {
   std::vector<TimelinePoint> out;
   for (int i = 0; i < 26; ++i) {
@@ -175,7 +175,7 @@ JobReport exchange_bound() {
                  .exchange_stall = {90.0,
                                     "time waited, as the job reported it"}},
        .waited_s = 6.0});
-  out.cores.allocated.reset();  // nothing to be said of them
+  out.cores.allocated.reset();  // they are unknown
   return out;
 }
 

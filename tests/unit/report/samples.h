@@ -9,17 +9,17 @@ namespace penstock::samples {
 
 // A job that waits for data: 22% fetch, 9% prep, and has run 312 s.
 JobReport input_bound();
-// A job that needs a third of what it asked for.
+// A job that needs a third of its requested CPUs.
 JobReport wasteful();
 // A job that waits 30% of its 300 s for the exchange of gradients, 2% for data.
 JobReport exchange_bound();
-// A running job of which nothing but its name is known.
+// A running job with a known name and unknown figures.
 JobReport unknown();
-// Strings as a hostile user would choose them.
+// A job with malicious strings.
 JobReport hostile();
 // A node with all of them and one pool.
 NodeStatus node();
-// The same node, and how its jobs stand.
+// The same node with its metrics.
 NodeMetrics metrics();
 
 }  // namespace penstock::samples

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("figures tell zero from unknown") {
+TEST_CASE("texts of figures distinguish zero from unknown") {
   CHECK(figure_text(std::nullopt) == "-");
   CHECK(figure_text(0.0) == "0.00");
   CHECK(figure_text(0.904) == "0.90");
@@ -20,21 +20,21 @@ TEST_CASE("figures tell zero from unknown") {
   CHECK(rate_text(std::nullopt) == "-");
 }
 
-TEST_CASE("an interval that is a point is not shown") {
+TEST_CASE("an interval without width is not shown") {
   CHECK(estimate_text(std::nullopt) == "-");
   CHECK(estimate_text(Estimate{0, 0, INFINITY}) == "-");
   CHECK(estimate_text(Estimate::exact(5)) == "5.00");
   CHECK(estimate_text(Estimate{5, 4, 6.5}) == "5.00 [4.00 to 6.50]");
 }
 
-TEST_CASE("a ratio needs something granted") {
+TEST_CASE("a ratio needs both figures and a grant above zero") {
   CHECK(*ratio(1.0, 2.0) == 0.5);
   CHECK_FALSE(ratio(1.0, 0.0));
   CHECK_FALSE(ratio(std::nullopt, 1.0));
   CHECK_FALSE(ratio(1.0, std::nullopt));
 }
 
-TEST_CASE("durations and dates") {
+TEST_CASE("durations and dates are formatted, invalid ones as a dash") {
   CHECK(duration_text(0) == "0.0 s");
   CHECK(duration_text(99.94) == "99.9 s");
   CHECK(duration_text(99.96) == "1 min 40 s");
@@ -48,7 +48,7 @@ TEST_CASE("durations and dates") {
   CHECK(date_text(1e18) == "-");
 }
 
-TEST_CASE("lines break at spaces and hang") {
+TEST_CASE("lines break at spaces, with an indented continuation") {
   TextStyle style;
   style.width = 60;
   Page page(style);
@@ -60,13 +60,13 @@ TEST_CASE("lines break at spaces and hang") {
                            std::string(12, 'c') + "\n");
 }
 
-TEST_CASE("a page prints only what is printable") {
+TEST_CASE("a page prints only printable characters") {
   Page page(TextStyle{});
   page.line("a\033[31m\n\tb\x7f\xc3\xa9");
   CHECK(page.take() == "a?[31m??b???\n");
 }
 
-TEST_CASE("bars fill what is left of the line") {
+TEST_CASE("bars fill the rest of the line") {
   TextStyle style;
   Page page(style);
   page.bar("full", 1);
@@ -80,7 +80,7 @@ TEST_CASE("bars fill what is left of the line") {
   CHECK(utf8.take() == "one \u2588\n");
 }
 
-TEST_CASE("a line of figures tells unknown from none") {
+TEST_CASE("a line of figures distinguishes unknown from zero") {
   const std::vector<std::optional<double>> figures = {
       0, std::nullopt, 0.125, 0.126, 0.5, 1, 7, std::nan(""), -1};
   Page page{TextStyle{}};
@@ -100,7 +100,7 @@ TEST_CASE("a line of figures tells unknown from none") {
         " \u2581\033[0m  0 to 9\n");
 }
 
-TEST_CASE("colours wrap whole lines and only when asked for") {
+TEST_CASE("colours enclose whole lines, and only on request") {
   TextStyle style;
   style.color = true;
   Page page(style);
@@ -109,7 +109,7 @@ TEST_CASE("colours wrap whole lines and only when asked for") {
   CHECK(page.take() == "\033[1;31mbad\033[0m\nplain\n");
 }
 
-TEST_CASE("times since a start, and ticks of a clock") {
+TEST_CASE("offsets from a start and clock times are formatted") {
   CHECK(offset_text(61.25) == "+0:01:01.3");
   CHECK(offset_text(-5) == "+0:00:00.0");
   CHECK(clock_text(1767225661, 1) == "00:01:01");

@@ -84,7 +84,8 @@ void check_same_course(const std::vector<TimelinePoint>& coarse,
   }
 }
 
-TEST_CASE("merging weighs each figure by the time of those that know it") {
+TEST_CASE(
+    "merging weights each figure by the durations of points that have it") {
   TimelinePoint a = point(100, 1), b = point(101, 3);
   a.rate = 10;
   b.rate = 50;
@@ -102,7 +103,7 @@ TEST_CASE("merging weighs each figure by the time of those that know it") {
   CHECK_FALSE(both.shares.prep_stall);
 }
 
-TEST_CASE("a gap between two points stands behind what they become") {
+TEST_CASE("a gap between two points comes after their merged point") {
   const TimelinePoint both = merged(point(100, 1), point(150, 1));
   CHECK(both.begin_unix_s == 100);
   CHECK(both.duration_s == 2);
@@ -115,14 +116,14 @@ TEST_CASE("points without duration merge to their average") {
   CHECK(*merged(a, b).rate == 15);
 }
 
-TEST_CASE("a course that fits is left as it is") {
+TEST_CASE("a timeline within the bound is unchanged") {
   const std::vector<TimelinePoint> course = {point(1, 1), point(2, 1)};
   CHECK(coarsened(course, 2) == course);
   CHECK(coarsened({}, 1).empty());
   CHECK(coarsened(course, 1).size() == 1);
 }
 
-TEST_CASE("a coarser course keeps time and integrals") {
+TEST_CASE("a coarser timeline keeps time and integrals") {
   const uint64_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -135,7 +136,7 @@ TEST_CASE("a coarser course keeps time and integrals") {
   }
 }
 
-TEST_CASE("a timeline keeps its bound, time and integrals however long it is") {
+TEST_CASE("a timeline of any length keeps its bound, time and integrals") {
   const uint64_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -146,11 +147,11 @@ TEST_CASE("a timeline keeps its bound, time and integrals however long it is") {
     REQUIRE(timeline.points().size() <= kMaxTimelinePoints);
   }
   check_same_course(timeline.points(), fine);
-  // Coarser, and no coarser than the bound asks for.
+  // No coarser than the bound requires.
   CHECK(timeline.points().size() > kMaxTimelinePoints / 3);
 }
 
-TEST_CASE("points of a coarse timeline are about equally long") {
+TEST_CASE("points of a coarse timeline are equally long") {
   Timeline timeline;
   for (size_t i = 0; i < 2 * kMaxTimelinePoints; ++i) {
     timeline.add(point(double(i), 1));
@@ -159,7 +160,7 @@ TEST_CASE("points of a coarse timeline are about equally long") {
   for (const TimelinePoint& it : timeline.points()) CHECK(it.duration_s == 2);
 }
 
-TEST_CASE("a coarse timeline keeps a gap, and what comes after it apart") {
+TEST_CASE("a coarse timeline keeps a gap and the point after it separate") {
   Timeline timeline;
   for (size_t i = 0; i <= kMaxTimelinePoints; ++i) {
     timeline.add(point(double(i), 1));
@@ -171,7 +172,7 @@ TEST_CASE("a coarse timeline keeps a gap, and what comes after it apart") {
   CHECK(timeline.points().back().begin_unix_s == later_s);
 }
 
-TEST_CASE("a point without duration is left out") {
+TEST_CASE("a point without duration is omitted") {
   Timeline timeline;
   timeline.add(point(1, 0));
   CHECK(timeline.points().empty());

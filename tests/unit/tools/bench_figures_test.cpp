@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("a figure is the median, its spread lies between the quartiles") {
+TEST_CASE("a figure is the median, its spread the distance of the quartiles") {
   BenchFigure one = summarise("x", "us", {7});
   CHECK(one.value == 7);
   CHECK(one.spread == 0);

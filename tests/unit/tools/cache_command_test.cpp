@@ -1,4 +1,4 @@
-// `penstock cache` as it is typed.
+// `penstock cache` on the command line.
 #include "tools/penstock/cache_command.h"
 
 #include <grp.h>
@@ -57,7 +57,7 @@ nlohmann::json status() {
   return nlohmann::json::parse(ran.out);
 }
 
-TEST_CASE("without a cache status says where none is") {
+TEST_CASE("without a cache status names the empty folder") {
   const Node node;
   const Ran ran({"cache", "status"});
   CHECK(ran.code == kExitOk);
@@ -77,7 +77,7 @@ TEST_CASE("a cache is filled once, shown and dropped") {
                           "read from storage; kept for 600 s\n");
   const Ran again = node.warm({"--name", "mine", "--keep", "60"});
   CHECK(again.out.find("97.7 KB; 0 B read from storage; kept for 600 s\n") !=
-        std::string::npos);  // the longest that was asked for
+        std::string::npos);  // the longest requested time
 
   const Ran text({"cache", "status"});
   CHECK(text.code == kExitOk);
@@ -93,7 +93,7 @@ TEST_CASE("a cache is filled once, shown and dropped") {
   CHECK_FALSE(std::filesystem::exists(node.folder));
 }
 
-TEST_CASE("status as JSON has what the cache's file has") {
+TEST_CASE("status as JSON has the figures of the cache's file") {
   const Node node;
   REQUIRE(node.warm({"--name", "mine"}).code == kExitOk);
   auto dataset = open_dataset({node.data}, RecordLayout{5000, 0, 0});
@@ -128,7 +128,7 @@ TEST_CASE("status as JSON has what the cache's file has") {
         std::string::npos);
 }
 
-TEST_CASE("a cache in use is dropped, and goes on") {
+TEST_CASE("a cache that is dropped in use stays readable") {
   const Node node;
   REQUIRE(node.warm({"--name", "mine"}).code == kExitOk);
   auto dataset = open_dataset({node.data}, RecordLayout{5000, 0, 0});
@@ -143,7 +143,7 @@ TEST_CASE("a cache in use is dropped, and goes on") {
   CHECK((*cache)->read(3, sample, label));
 }
 
-TEST_CASE("all are dropped together") {
+TEST_CASE("drop --all drops every cache") {
   const Node node;
   for (const char* name : {"a", "b"}) {
     REQUIRE(node.warm({"--name", name}).code == kExitOk);
@@ -154,7 +154,7 @@ TEST_CASE("all are dropped together") {
   CHECK(status().empty());
 }
 
-TEST_CASE("a cache of another version is shown, and dropped with the others") {
+TEST_CASE("a cache of another version is shown and can be dropped") {
   const Node node;
   REQUIRE(node.warm({"--name", "b"}).code == kExitOk);
   std::ofstream(node.folder + "/a.cache") << std::string(4000, 'x');
@@ -175,7 +175,7 @@ TEST_CASE("a cache of another version is shown, and dropped with the others") {
   CHECK_FALSE(node.is_there("b"));
 }
 
-TEST_CASE("samples that cannot be read are counted, and the first is named") {
+TEST_CASE("unreadable samples are counted, and the first error is shown") {
   const Node node;
   const std::string folder = node.directory.file("pictures");
   std::filesystem::create_directory(folder);
@@ -196,7 +196,7 @@ TEST_CASE("samples that cannot be read are counted, and the first is named") {
   CHECK_FALSE(node.is_there("none"));
 }
 
-TEST_CASE("what the system refuses is said on standard error") {
+TEST_CASE("a refusal by the system is reported on standard error") {
   const Node node;
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
@@ -212,7 +212,7 @@ TEST_CASE("what the system refuses is said on standard error") {
   CHECK(ran.out.find("; it is full\n") != std::string::npos);
 }
 
-TEST_CASE("where penstockd keeps it for less, that is said") {
+TEST_CASE("a CacheKeep shorter than --keep is reported") {
   const ScratchDirectory directory;
   const std::string config = directory.file("penstock.conf");
   const CacheOwner owner;
@@ -228,7 +228,7 @@ TEST_CASE("where penstockd keeps it for less, that is said") {
   CHECK(shorter_keep(owner, 600, config).empty());
 }
 
-TEST_CASE("a cache has no more than its size") {
+TEST_CASE("a cache stays within its size") {
   const Node node;
   const Ran filled = node.warm({"--name", "mine"}, "52K");
   CHECK(filled.code == kExitOk);
@@ -252,7 +252,7 @@ TEST_CASE("a group's caches are in its own folder") {
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("what is wrong ends with the exit code for it") {
+TEST_CASE("each error has its exit code") {
   const Node node;
   REQUIRE(node.warm({"--name", "mine"}).code == kExitOk);
   struct Wrong {
@@ -299,7 +299,7 @@ TEST_CASE("what is wrong ends with the exit code for it") {
   }
 }
 
-TEST_CASE("a folder that is not the user's, or in no memory, is refused") {
+TEST_CASE("a folder that others can access, or outside memory, is refused") {
   const Node node;
   REQUIRE(::mkdir(node.folder.c_str(), 0755) == 0);
   REQUIRE(::chmod(node.folder.c_str(), 0755) == 0);
@@ -318,7 +318,7 @@ TEST_CASE("a folder that is not the user's, or in no memory, is refused") {
   CHECK(ran.said("PENSTOCK_CACHE_DIR"));
 }
 
-TEST_CASE("after an interrupt the signal's old action is back") {
+TEST_CASE("after warm the old action of SIGINT is restored") {
   const Node node;
   struct sigaction before {
   }, after{};

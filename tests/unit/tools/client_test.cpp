@@ -22,7 +22,7 @@ struct Asked {
   Result<std::string> result;
 };
 
-TEST_CASE("the request is what protocol.h says, the document comes back") {
+TEST_CASE("a request follows protocol.h, and the document is returned") {
   penstock_status seen{};
   Asked asked([&](const penstock_status& request, FakeAnswer& answer) {
     seen = request;
@@ -37,7 +37,7 @@ TEST_CASE("the request is what protocol.h says, the document comes back") {
   CHECK(seen.job_id == 77);
 }
 
-TEST_CASE("a switch is asked for as protocol.h says") {
+TEST_CASE("a request to switch follows protocol.h") {
   static_assert(sizeof(penstock_switch) == sizeof(penstock_status));
   for (bool off : {false, true}) {
     ScratchDirectory directory;
@@ -54,7 +54,7 @@ TEST_CASE("a switch is asked for as protocol.h says") {
   }
 }
 
-TEST_CASE("more descriptors than one are closed") {
+TEST_CASE("surplus descriptors do not disturb the answer") {
   Asked asked([](const penstock_status&, FakeAnswer& answer) {
     answer.document = "x";
     answer.documents = 3;
@@ -87,7 +87,7 @@ TEST_CASE("refusals keep penstockd's reason") {
   }
 }
 
-TEST_CASE("a refusal that fills its field is read within it") {
+TEST_CASE("a refusal text of the field's full length is read without overrun") {
   Asked asked([](const penstock_status&, FakeAnswer& answer) {
     answer.reply.status = EPERM;
     std::memset(answer.reply.text, 'x', sizeof(answer.reply.text));
@@ -118,7 +118,7 @@ TEST_CASE("an answer that breaks the protocol is refused") {
   }
 }
 
-TEST_CASE("an agent that hangs is given up in time") {
+TEST_CASE("a request to an agent without an answer ends at its timeout") {
   auto start = std::chrono::steady_clock::now();
   Asked asked(
       [](const penstock_status&, FakeAnswer& answer) { answer.silent = true; },
@@ -131,7 +131,7 @@ TEST_CASE("an agent that hangs is given up in time") {
   CHECK(waited < std::chrono::seconds(5));
 }
 
-TEST_CASE("an agent whose queue is full is given up in time") {
+TEST_CASE("a request to an agent with a full queue ends at its timeout") {
   ScratchDirectory directory;
   UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -147,7 +147,7 @@ TEST_CASE("an agent whose queue is full is given up in time") {
   CHECK(result.error().code == Code::kUnavailable);
 }
 
-TEST_CASE("what cannot be reached is named") {
+TEST_CASE("the error names an unreachable socket") {
   ScratchDirectory directory;
   Result<std::string> result = ask_status(directory.file("none"), 0);
   REQUIRE_FALSE(result);
@@ -165,8 +165,8 @@ TEST_CASE("what cannot be reached is named") {
   CHECK(asked.result.error().code == Code::kUnavailable);
 }
 
-TEST_CASE("a socket of another user's is not believed") {
-  if (::geteuid() != 0) return;  // only root can be two users
+TEST_CASE("a socket served by another user is refused") {
+  if (::geteuid() != 0) return;  // only root can change its user
   ScratchDirectory directory;
   REQUIRE(::chmod(directory.path.c_str(), 0777) == 0);
   // The kernel takes the listener's identity when it begins to listen.

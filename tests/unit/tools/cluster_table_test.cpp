@@ -34,7 +34,7 @@ StallTotals totals() {
   return sums;
 }
 
-TEST_CASE("the cluster's table looks as the golden files") {
+TEST_CASE("the cluster's table equals the golden files") {
   const std::string path = std::string(PENSTOCK_FIXTURES) + "/";
   const std::string text = render_cluster_table(totals(), 1780000000);
   CHECK(text == golden(path + "cluster.txt", text));
@@ -53,7 +53,7 @@ TEST_CASE("the cluster's table fits every width") {
   }
 }
 
-TEST_CASE("the cluster's JSON is the sums") {
+TEST_CASE("the cluster's JSON has the sums") {
   const json document = cluster_table_json(totals(), 7);
   CHECK(document["kind"] == "cluster_stalls");
   CHECK(document["since_unix_s"] == 7.0);

@@ -1,4 +1,4 @@
-// The command as it is typed: arguments, output, messages, exit codes.
+// The command line: arguments, output, messages, exit codes.
 #include "tools/penstock/command_line.h"
 
 #include "documented.h"
@@ -20,7 +20,7 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
       {{}, "a subcommand is required"},
       {{"raport", "1"}, "raport"},
       {{"report", "abc"}, "abc"},
-      // The words around the bounds are of the library's release.
+      // The text around the bounds depends on the library's release.
       {{"report", "0"}, "4294967295"},
       {{"report", "4294967296"}, "4294967296"},
       {{"report", "1", "--yaml"}, "--yaml"},
@@ -67,7 +67,7 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
   }
 }
 
-TEST_CASE("help and version") {
+TEST_CASE("--version and --help print to standard output") {
   Ran version({"--version"});
   CHECK(version.code == kExitOk);
   CHECK(version.out.starts_with("penstock 0."));
@@ -77,17 +77,17 @@ TEST_CASE("help and version") {
   CHECK(help.out.find("--follow") != std::string::npos);
 }
 
-TEST_CASE("manual pages know every option") {
+TEST_CASE("manual pages name every option") {
   for (const std::string command :
        {"report", "top", "jobs", "nodes", "history", "doctor", "off", "on",
         "check-config", "predict", "what-if", "publish", "simulate"}) {
-    // One page has both.
+    // `off` and `on` share a page.
     const std::string name = command == "on" ? "off" : command;
     check_documented(command, name, Ran({command, "--help"}).out);
   }
 }
 
-TEST_CASE("top shows the node once where no terminal is") {
+TEST_CASE("without a terminal top shows the node once") {
   ScratchDirectory directory;
   FakeAgent agent(directory.file("s"),
                   [](const penstock_status& request, FakeAnswer& answer) {
@@ -106,7 +106,7 @@ TEST_CASE("top shows the node once where no terminal is") {
   CHECK(nobody.said("cannot be reached"));
 }
 
-TEST_CASE("the configuration names socket and directory") {
+TEST_CASE("the configuration sets socket and report directory") {
   ScratchDirectory directory;
   directory.write("c", "ReportDir=" + directory.path +
                            "\nSocketPath=" + directory.file("none") + "\n");
@@ -123,7 +123,7 @@ TEST_CASE("the configuration names socket and directory") {
   CHECK(missing.said(directory.file("none")));
 }
 
-TEST_CASE("a controller that cannot be asked is said with what to do") {
+TEST_CASE("the error for an unavailable controller names the remedy") {
   ScratchDirectory directory;
   directory.write("none", "Policy=fair\n");
   directory.write("here", "Controller=localhost\nMungeSocket=" +

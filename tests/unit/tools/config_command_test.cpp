@@ -1,4 +1,4 @@
-// `penstock check-config` as it is typed.
+// `penstock check-config` on the command line.
 #include <sys/stat.h>
 
 #include "fake_agent.h"
@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("check-config prints what can be read back") {
+TEST_CASE("check-config prints a configuration that reads back the same") {
   ScratchDirectory directory;
   directory.write(
       "c",
@@ -32,7 +32,7 @@ TEST_CASE("check-config prints what can be read back") {
   REQUIRE(second.code == kExitOk);
   CHECK(second.out.substr(second.out.find('\n')) ==
         first.out.substr(first.out.find('\n')));
-  // Every key that was given is among what is printed, with its value.
+  // Every given key is printed with its value.
   for (const char* line :
        {"SocketPath=/a/s",      "StateDir=/b",
         "ReportDir=/c",         "ProfileDir=/d",
@@ -61,7 +61,7 @@ TEST_CASE("check-config names file and line of an error") {
   CHECK(ran.out.empty());
 }
 
-TEST_CASE("check-config refuses a file that others may write") {
+TEST_CASE("check-config refuses a file that is writable by others") {
   ScratchDirectory directory;
   directory.write("c", "");
   REQUIRE(::chmod(directory.file("c").c_str(), 0666) == 0);

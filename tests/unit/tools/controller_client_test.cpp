@@ -29,7 +29,7 @@ Result<json> ask(const std::vector<ControllerAddress>& controllers,
   return ask_controllers(controllers, query, credentials, timeout_ms);
 }
 
-TEST_CASE("the question is what was asked, sealed by the user for root") {
+TEST_CASE("a query is sent unchanged, signed by the user for root") {
   ControllerQuery query;
   query.what = ControllerQuery::What::kHistory;
   query.job_id = 7;
@@ -48,7 +48,7 @@ TEST_CASE("the question is what was asked, sealed by the user for root") {
   CHECK_FALSE(seen.envelope.node.empty());
 }
 
-TEST_CASE("a controller that is not active is passed over") {
+TEST_CASE("an inactive controller is skipped") {
   const Error inactive{Code::kUnavailable, 0, "not the active controller"};
   FakeController backup(
       [&](const Asked& asked) { return sealed_answer(asked, inactive); });
@@ -62,7 +62,7 @@ TEST_CASE("a controller that is not active is passed over") {
   CHECK_THAT(none.error().message, ContainsSubstring("not the active"));
 }
 
-TEST_CASE("a refusal is the answer, no other controller is asked") {
+TEST_CASE("after a refusal no other controller is asked") {
   bool asked_second = false;
   FakeController first([](const Asked& asked) {
     return sealed_answer(
@@ -79,7 +79,7 @@ TEST_CASE("a refusal is the answer, no other controller is asked") {
   CHECK_FALSE(asked_second);
 }
 
-// A port on which nobody listens, now and while this lives.
+// A port without a listener during the object's life.
 struct DeafPort {
   DeafPort() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in at{};
@@ -97,7 +97,7 @@ struct DeafPort {
   ControllerAddress address;
 };
 
-TEST_CASE("controllers that are down or hang are given up in time") {
+TEST_CASE("queries to stopped or hanging controllers end at the timeout") {
   DeafPort down;
   FakeController hangs([](const Asked&) { return std::nullopt; });
   const Clock::time_point start = Clock::now();
@@ -116,7 +116,7 @@ TEST_CASE("controllers that are down or hang are given up in time") {
   CHECK(seconds_since(start) < 5);
 }
 
-TEST_CASE("no controller at all is said with what to set") {
+TEST_CASE("the error without a controller names the settings") {
   Result<json> document = ask({});
   REQUIRE_FALSE(document);
   CHECK(document.error().code == Code::kInvalidArgument);
@@ -124,7 +124,7 @@ TEST_CASE("no controller at all is said with what to set") {
                                            ContainsSubstring("--controller"));
 }
 
-TEST_CASE("a host name that does not exist is named") {
+TEST_CASE("the error for an unknown host names it") {
   Result<json> document =
       ask({{"no-such-host.invalid", 6830}}, {}, /*timeout_ms=*/300);
   REQUIRE_FALSE(document);
@@ -132,7 +132,7 @@ TEST_CASE("a host name that does not exist is named") {
              ContainsSubstring("no-such-host.invalid:6830"));
 }
 
-TEST_CASE("an answer that is not root's, or not to this question, is refused") {
+TEST_CASE("an answer that is not by root or not to this query is refused") {
   struct Row {
     Answer answer;
     Code code;
@@ -192,7 +192,7 @@ Result<json> ask_all(const FakeController& controller, size_t max_rows) {
                      kPatience_ms);
 }
 
-TEST_CASE("pages are put together, up to as many rows as are wanted") {
+TEST_CASE("pages are joined up to the requested number of rows") {
   const FakeController controller = pages_of(25, 10);
   Result<json> all = ask_all(controller, 1000);
   REQUIRE(all);
@@ -206,7 +206,7 @@ TEST_CASE("pages are put together, up to as many rows as are wanted") {
   CHECK((*ask_all(controller, 1))["jobs"].size() == 1);
 }
 
-TEST_CASE("an answer that never ends, or has no rows, ends the asking") {
+TEST_CASE("an endless answer, or one without rows, ends the query") {
   FakeController endless([](const Asked& asked) {
     return sealed_answer(asked,
                          json{{"jobs", json::array()}, {"next", "same"}});
@@ -245,12 +245,12 @@ Result<int> ask_for_pages(const std::function<std::string()>& name,
   return pages;
 }
 
-TEST_CASE("pages come one after the other, as long as they are wanted") {
+TEST_CASE("pages are fetched until the consumer stops") {
   CHECK(*ask_for_pages([] { return "ctl1"; }) == 3);
   CHECK(*ask_for_pages([] { return "ctl1"; }, 0) == 1);
 }
 
-TEST_CASE("pages of two controllers' histories are not put together") {
+TEST_CASE("pages of two controllers' histories are not joined") {
   int answers = 0;
   const Result<int> pages =
       ask_for_pages([&] { return ++answers == 1 ? "ctl1:6830" : "ctl2:6830"; });
@@ -259,7 +259,7 @@ TEST_CASE("pages of two controllers' histories are not put together") {
   CHECK_THAT(pages.error().message, ContainsSubstring("ask again"));
 }
 
-TEST_CASE("a controller is named, or the site's are asked") {
+TEST_CASE("--controller takes precedence over the configured controllers") {
   Config config;
   config.controllers = {{"ctl1", 6830}};
   CHECK(*chosen_controllers("", config) == config.controllers);

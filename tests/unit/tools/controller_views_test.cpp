@@ -83,7 +83,7 @@ json history() {
   return document;
 }
 
-TEST_CASE("the cluster's views look as the golden files") {
+TEST_CASE("the cluster's views equal the golden files") {
   const std::string jobs_text = render_jobs(jobs(), user_name);
   CHECK(jobs_text == golden_file("jobs.txt", jobs_text));
   check_page(jobs_text);
@@ -95,7 +95,7 @@ TEST_CASE("the cluster's views look as the golden files") {
   check_page(history_text);
 }
 
-TEST_CASE("the views fit every width") {
+TEST_CASE("the cluster's views fit every width") {
   for (int width : {60, 80, 132, 200}) {
     check_page(render_jobs(jobs(), user_name, {.width = width}), size_t(width));
     check_page(render_nodes(nodes(), {.width = width}), size_t(width));
@@ -104,7 +104,7 @@ TEST_CASE("the views fit every width") {
   }
 }
 
-TEST_CASE("nothing to show is said") {
+TEST_CASE("each view reports that it is empty") {
   json document = header("cluster_jobs");
   document["jobs"] = document["nodes"] = document["pools"] = json::array();
   CHECK(render_jobs(document, user_name)
@@ -116,7 +116,7 @@ TEST_CASE("nothing to show is said") {
         std::string::npos);
 }
 
-TEST_CASE("a document of another shape is shown as far as it goes") {
+TEST_CASE("malformed documents are shown without failure") {
   for (const char* text :
        {"null", "[]", "{}", R"({"jobs": 1, "nodes": "x", "pools": null})",
         R"({"jobs": [1, null, [], {}], "nodes": [1, {}], "pools": [{}]})",

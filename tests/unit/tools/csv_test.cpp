@@ -12,12 +12,12 @@ TEST_CASE("fields are separated by commas and records end with CR LF") {
   CHECK(csv_record({""}) == "\r\n");
 }
 
-TEST_CASE("what would end a field or a record is quoted") {
+TEST_CASE("fields with separators, quotes or line ends are quoted") {
   CHECK(csv_record({"a,b", "say \"x\"", "two\nlines", "c;d", "e\rf"}) ==
         "\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\"c;d\",\"e\rf\"\r\n");
 }
 
-TEST_CASE("no text is taken for a formula, or drives a terminal") {
+TEST_CASE("text becomes neither a formula nor a terminal's control sequence") {
   CHECK(csv_text("=cmd|' /C calc'!A0") == "'=cmd|' /C calc'!A0");
   CHECK(csv_text("+1") == "'+1");
   CHECK(csv_text("-1") == "'-1");
@@ -28,7 +28,7 @@ TEST_CASE("no text is taken for a formula, or drives a terminal") {
   CHECK(csv_text("") == "");
 }
 
-TEST_CASE("numbers read back as they were, unknown ones are empty") {
+TEST_CASE("numbers read back unchanged, unknown ones are empty") {
   CHECK(csv_number(0.1) == "0.1");
   CHECK(csv_number(0) == "0");
   CHECK(csv_number(1.78e9) == "1780000000");  // no exponent

@@ -1,5 +1,5 @@
-// `penstock predict --density` and `penstock what-if --density` as they are
-// typed.
+// `penstock predict --density` and `penstock what-if --density` on the command
+// line.
 #include <nlohmann/json.hpp>
 
 #include "fake_agent.h"
@@ -49,7 +49,7 @@ struct Files {
   std::string profile, costs;
 };
 
-TEST_CASE("predict answers what a density does to ceiling and demand") {
+TEST_CASE("predict reports the ceiling and demand at a density") {
   const Files files;
   const json answer = json_of(words_of({"predict", files.profile}, kAsked));
   CHECK(answer["ceiling_samples_per_s"]["value"] == Approx(100));
@@ -83,7 +83,7 @@ TEST_CASE("predict answers what a density does to ceiling and demand") {
   CHECK(text.out.find("--exchange-costs") != std::string::npos);
 }
 
-TEST_CASE("predict without a density says nothing of an exchange") {
+TEST_CASE("predict without a density reports no exchange") {
   const Files files;
   CHECK_FALSE(json_of({"predict", files.profile}).contains("exchange"));
 }
@@ -108,7 +108,7 @@ TEST_CASE("demand follows a measured curve to a higher ceiling") {
                      10));
 }
 
-TEST_CASE("a described job's steps are those of one GPU of it") {
+TEST_CASE("steps of a described job are those of one of its GPUs") {
   const std::vector<std::string> job = {"predict",
                                         "--model",
                                         "resnet50",
@@ -145,7 +145,7 @@ TEST_CASE("a described job's steps are those of one GPU of it") {
         rows[2]["ceiling_samples_per_s"]["value"]);
 }
 
-TEST_CASE("measured points of several GPUs have their exchange in them") {
+TEST_CASE("measured points of several GPUs include their exchange") {
   const std::vector<std::string> job = {"predict",
                                         "--model",
                                         "resnet50",
@@ -167,7 +167,7 @@ TEST_CASE("measured points of several GPUs have their exchange in them") {
         Approx(answer["ceiling_samples_per_s"]["value"].get<double>()));
 }
 
-TEST_CASE("a described profile is predicted at a density, too") {
+TEST_CASE("a described profile can be predicted at a density") {
   const Files files;
   files.directory.write("d.toml",
                         "model = \"resnet50\"\ngpu = \"A100-SXM-80GB\"\n"
@@ -182,7 +182,7 @@ TEST_CASE("a described profile is predicted at a density, too") {
         rows[1]["ceiling_samples_per_s"]["value"]);
 }
 
-TEST_CASE("measured costs count, and a named link takes the place of theirs") {
+TEST_CASE("measured costs are used, and --interconnect replaces their link") {
   const Files files;
   const std::vector<std::string> asked = {
       "predict",  files.profile, "--density",        "1%",
@@ -200,7 +200,7 @@ TEST_CASE("measured costs count, and a named link takes the place of theirs") {
         answer["densities"][1]["step"]["step_s"]);
 }
 
-TEST_CASE("a link that costs nothing has no bandwidth to tell") {
+TEST_CASE("a link without costs has an unknown bandwidth") {
   const Files files;
   files.directory.write("free.json",
                         R"({"message_s": 1e-5, "byte_s": 0, "add_s": 0,
@@ -216,7 +216,7 @@ TEST_CASE("a link that costs nothing has no bandwidth to tell") {
   CHECK(Ran(asked).out.find("110M parameters, 4 ranks\n") != std::string::npos);
 }
 
-TEST_CASE("ranks of a node share its link with what is sparse") {
+TEST_CASE("ranks of a node share its link in a sparse exchange only") {
   const Files files;
   const json answer = json_of(
       words_of({"predict", files.profile}, words_of(kAsked, {"--nodes", "2"})));
@@ -226,7 +226,7 @@ TEST_CASE("ranks of a node share its link with what is sparse") {
   CHECK(rows[1]["step"]["exchange_s"].get<double>() == Approx(0.660));
 }
 
-TEST_CASE("what-if sets a density for all tables, and has one of it") {
+TEST_CASE("what-if applies a density to all tables and adds its own table") {
   const Files files;
   const json answer = json_of(words_of({"what-if", files.profile}, kAsked));
   CHECK(answer["present"]["density"].is_null());
@@ -252,7 +252,7 @@ TEST_CASE("what-if sets a density for all tables, and has one of it") {
   CHECK(table["enough"].get<double>() > 0.01);
 }
 
-TEST_CASE("a dense exchange alone is no table, but set for the others") {
+TEST_CASE("a density of 100% alone has no table but applies to the others") {
   const Files files;
   std::vector<std::string> asked = kAsked;
   asked[1] = "100%";
@@ -262,7 +262,7 @@ TEST_CASE("a dense exchange alone is no table, but set for the others") {
   CHECK(answer["tables"][0]["of"] == "cores");
 }
 
-TEST_CASE("several densities are the only table") {
+TEST_CASE("several densities give a table of densities only") {
   const Files files;
   std::vector<std::string> asked = kAsked;
   asked[1] = "0.1,1,10%";
@@ -272,7 +272,7 @@ TEST_CASE("several densities are the only table") {
   CHECK(answer["tables"][0]["rows"].size() == 4);
 }
 
-TEST_CASE("a profile of as many ranks has its dense exchange in its ceiling") {
+TEST_CASE("the ceiling of a profile with ranks includes its dense exchange") {
   const Files files;
   files.directory.write("r.toml", std::string(kProfile) +
                                       "ranks = 8\nnodes = 2\nparams_m = 11\n"
@@ -291,7 +291,7 @@ TEST_CASE("a profile of as many ranks has its dense exchange in its ceiling") {
                   "dense exchange of its gradients alone takes "));
 }
 
-TEST_CASE("what-if takes nothing of an exchange without a density") {
+TEST_CASE("what-if refuses options of the exchange without --density") {
   const Files files;
   for (const char* option :
        {"--gpus", "--nodes", "--params", "--batch", "--interconnect"}) {
@@ -301,7 +301,7 @@ TEST_CASE("what-if takes nothing of an exchange without a density") {
   }
 }
 
-TEST_CASE("a profile of more ranks than there are is refused") {
+TEST_CASE("a profile with more ranks than allowed is refused") {
   const Files files;
   files.directory.write("many.toml", std::string(kProfile) +
                                          "ranks = 1000000\nnodes = 1000000\n");
@@ -314,7 +314,7 @@ TEST_CASE("a profile of more ranks than there are is refused") {
   }
 }
 
-TEST_CASE("what a density needs, and cannot be, is said") {
+TEST_CASE("invalid densities and missing options are refused by name") {
   const Files files;
   files.directory.write("broken.json", "{\"message_s\": 2}");
   const struct {

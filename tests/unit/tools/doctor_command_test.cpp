@@ -1,4 +1,4 @@
-// `penstock doctor` as it is typed.
+// `penstock doctor` on the command line.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("doctor ends with 1 where something has to be put right") {
+TEST_CASE("doctor exits with 1 if a check fails") {
   ScratchDirectory directory;
   directory.write("slurm.conf", "TaskPlugin=task/cgroup,task/affinity\n");
   directory.write("c",

@@ -1,4 +1,4 @@
-// Whether the manual page of a subcommand knows its options.
+// Checks that the manual page of a subcommand names its options.
 #pragma once
 
 #include <fstream>

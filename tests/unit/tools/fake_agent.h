@@ -1,4 +1,4 @@
-// A socket that answers as penstockd would, or as it never should.
+// A socket that answers like penstockd, or with invalid answers.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// A directory of its own under /tmp, removed at the end.
+// A temporary directory under /tmp, removed by the destructor.
 struct ScratchDirectory {
   ScratchDirectory();
   ~ScratchDirectory();

@@ -1,4 +1,4 @@
-// Answers questions as penstockctld would, or as it never should.
+// Answers queries like penstockctld, or with invalid answers.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class PlainCredentials final : public Credentials {
   uid_t uid_;
 };
 
-// One question as it came in, and what goes back.
+// A received query, and its answer.
 struct Asked {
   Opened opened;
   Envelope envelope;

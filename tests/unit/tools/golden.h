@@ -20,7 +20,7 @@ inline std::string golden(const std::string& path, const std::string& now) {
   return text.str();
 }
 
-// Printable ASCII, no line wider than that, and the last one ends.
+// Checks for printable ASCII, lines within the width, and a final newline.
 inline void check_page(const std::string& text, size_t width = 80) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

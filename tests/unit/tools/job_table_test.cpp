@@ -64,7 +64,7 @@ std::vector<uint32_t> ids(const JobTable& table) {
   return out;
 }
 
-TEST_CASE("the tables look as the golden files") {
+TEST_CASE("the tables of jobs equal the golden files") {
   const JobTable table = make_job_table(jobs());
   const std::string narrow = render_job_table(table);
   CHECK(narrow == golden_file("jobs.txt", narrow));
@@ -76,14 +76,14 @@ TEST_CASE("the tables look as the golden files") {
   CHECK(csv == golden_file("jobs.csv", csv));
 }
 
-TEST_CASE("the table fits every width") {
+TEST_CASE("the table of jobs fits every width") {
   for (const int width : {60, 80, 100, 145, 146, 200}) {
     check_page(render_job_table(make_job_table(jobs()), {.width = width}),
                size_t(width));
   }
 }
 
-TEST_CASE("the worst stalls come first, those that nobody knows last") {
+TEST_CASE("the worst stalls come first, unknown ones last") {
   JobRecord a = job(1, 1, 1), b = job(2, 1, 8), c = job(3, 5, 1);
   JobRecord unknown = job(4, 100, 8), none = job(5, 1, 1);
   unknown.run = {};
@@ -91,12 +91,12 @@ TEST_CASE("the worst stalls come first, those that nobody knows last") {
   CHECK(ids(make_job_table({unknown, none, a, b, c})) ==
         std::vector<uint32_t>{2, 3, 1, 5, 4});
   CHECK(ids(make_job_table({})).empty());
-  // By GPU hours, not by share: b's is 0.8, whatever part of it that is.
+  // Sorted by GPU hours, not by share: b has 0.8 hours.
   CHECK(*stalled_gpu_h(b) == Approx(0.8));
   CHECK_FALSE(stalled_gpu_h(unknown));
 }
 
-TEST_CASE("an array's summary adds its tasks up") {
+TEST_CASE("an array's summary adds up its tasks' GPU hours") {
   JobRecord large = job(2, 10, 8), small = job(1, 1, 1);
   for (JobRecord* task : {&large, &small}) task->array_job_id = 1;
   large.array_task_id = 0;
@@ -113,7 +113,7 @@ TEST_CASE("an array's summary adds its tasks up") {
   CHECK(text.find("25.5%") == std::string::npos);
 }
 
-TEST_CASE("labels are Slurm's") {
+TEST_CASE("labels of jobs have Slurm's form") {
   JobRecord record;
   CHECK(job_label(record) == "-");
   record.job_id = 4711;
@@ -150,7 +150,7 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
   return records;
 }
 
-TEST_CASE("the CSV has a column for each figure, and empty is unknown") {
+TEST_CASE("the CSV has a column for each figure, empty if unknown") {
   const JobTable table = make_job_table(jobs());
   const auto records = parse_csv(job_table_csv(table));
   REQUIRE(records.size() == 6);

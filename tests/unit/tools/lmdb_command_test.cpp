@@ -1,4 +1,4 @@
-// `penstock lmdb` as it is typed.
+// `penstock lmdb` on the command line.
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -52,7 +52,7 @@ TEST_CASE("a folder is imported, verified and indexed") {
   CHECK(json["walk_s"].is_number());
 }
 
-TEST_CASE("sources are a folder or tar shards, and what they have is told") {
+TEST_CASE("a folder and tar shards are imported with their labels") {
   const Imported it;
   std::filesystem::create_directory(it.source + "/class");
   it.directory.write("in/class/1.png", "x");
@@ -79,7 +79,7 @@ TEST_CASE("sources are a folder or tar shards, and what they have is told") {
   CHECK(file.said("neither a folder of pictures nor a tar shard (.tar)"));
 }
 
-TEST_CASE("verify says where there is no index, or none that is used") {
+TEST_CASE("verify reports a missing or unused index") {
   const Imported it;
   REQUIRE(Ran({"lmdb", "import", it.source, it.database}).code == kExitOk);
   it.directory.write("db/data.mdb.penstock-index", "x");
@@ -92,7 +92,7 @@ TEST_CASE("verify says where there is no index, or none that is used") {
   CHECK(none.out.find("index: none\n") != std::string::npos);
 }
 
-TEST_CASE("what is wrong ends with the exit code for it") {
+TEST_CASE("each error of penstock lmdb has its exit code") {
   const Imported it;
   Ran missing({"lmdb", "verify", it.database});
   CHECK(missing.code == kExitNoData);
@@ -111,7 +111,7 @@ TEST_CASE("what is wrong ends with the exit code for it") {
   CHECK(damaged.said("truncated"));
 }
 
-TEST_CASE("after an interrupt the signal's old action is back") {
+TEST_CASE("after an import the old action of SIGINT is restored") {
   const Imported it;
   struct sigaction before {
   }, after{};

@@ -1,4 +1,4 @@
-// `penstock predict PROFILE` as it is typed.
+// `penstock predict PROFILE` on the command line.
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("predict reads a file and says what limits the rate") {
+TEST_CASE("predict reads a file and names the limit of the rate") {
   ScratchDirectory directory;
   directory.write("p.toml",
                   "name = \"p\"\naccelerator_s_per_sample = 0.01\n"
@@ -38,7 +38,7 @@ TEST_CASE("predict reads a file and says what limits the rate") {
                       "cores") != std::string::npos);
 }
 
-TEST_CASE("predict follows a measured curve") {
+TEST_CASE("predict interpolates a measured curve") {
   ScratchDirectory directory;
   directory.write("p.toml",
                   "accelerator_s_per_sample = 0.001\n"
@@ -48,7 +48,7 @@ TEST_CASE("predict follows a measured curve") {
   CHECK(nlohmann::json::parse(ran.out)["rate_samples_per_s"] == Approx(125));
 }
 
-TEST_CASE("predict follows a curve at its own amounts of cores") {
+TEST_CASE("predict interpolates a curve with its own amounts of cores") {
   ScratchDirectory directory;
   directory.write("p.toml",
                   "accelerator_s_per_sample = 0.001\n"
@@ -71,7 +71,7 @@ TEST_CASE("predict finds the site's profiles before the built-in ones") {
   CHECK(built_in.code == kExitOk);
 }
 
-TEST_CASE("predict says unknown where the profile does") {
+TEST_CASE("predict shows values missing in the profile as unknown") {
   ScratchDirectory directory;
   directory.write("p.toml", "accelerator_s_per_sample = 0.5\n");
   Ran ran({"predict", directory.file("p.toml"), "--cores", "1"});
@@ -80,7 +80,7 @@ TEST_CASE("predict says unknown where the profile does") {
   CHECK(ran.out.find("storage          unknown") != std::string::npos);
 }
 
-TEST_CASE("predict names what it cannot use") {
+TEST_CASE("predict refuses unusable profiles by name") {
   ScratchDirectory directory;
   Ran name({"predict", "nonesuch"});
   CHECK(name.code == kExitNoData);

@@ -1,4 +1,4 @@
-// `penstock predict` as it is typed: described jobs, tables, lists.
+// `penstock predict` on the command line: described jobs, tables, lists.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -69,7 +69,7 @@ TEST_CASE("a described job has ceiling, cores and bandwidth with intervals") {
   CHECK(bare.json()["demand_cores"].is_null());
 }
 
-TEST_CASE("what is asked for changes the answer") {
+TEST_CASE("each option of a described job changes the ceiling") {
   const double base = ceiling(Ran(resnet50()));
   CHECK(ceiling(Ran(resnet50({"--gpus", "4"}))) < base);
   CHECK(ceiling(Ran(resnet50({"--gpus", "4", "--nodes", "2"}))) < base);
@@ -84,7 +84,7 @@ TEST_CASE("what is asked for changes the answer") {
   CHECK(text.out.find("unknown: the costs of a sample") != std::string::npos);
 }
 
-TEST_CASE("measured points take over") {
+TEST_CASE("measured points dominate the prediction") {
   const Ran ran(resnet50({"--measured", "64:100", "--measured", "256:110"}));
   const auto json = ran.json();
   CHECK(json["ceiling_samples_per_s"]["value"] > 95);
@@ -95,7 +95,7 @@ TEST_CASE("measured points take over") {
   CHECK(json["basis"] == "arrival, given/known, 2 measured");
 }
 
-TEST_CASE("what cannot be predicted is refused with the option's name") {
+TEST_CASE("invalid requests are refused with the option's name") {
   struct Row {
     std::vector<std::string> words;
     int code;
@@ -142,12 +142,12 @@ TEST_CASE("what cannot be predicted is refused with the option's name") {
   }
 }
 
-TEST_CASE("--json before a profile's name still prints it") {
+TEST_CASE("--json before a profile's name prints that profile") {
   const Ran ran({"--json", "alexnet"});
   CHECK(ran.json()["basis"] == "profile alexnet");
 }
 
-TEST_CASE("what there is to name") {
+TEST_CASE("--list-models and --list-gpus print the known names") {
   const Ran models({"--list-models"});
   CHECK(models.code == kExitOk);
   CHECK(models.out.find("\nresnet50 ") != std::string::npos);
@@ -156,9 +156,10 @@ TEST_CASE("what there is to name") {
   CHECK(gpus.out.find("\nA100-SXM-80GB ") != std::string::npos);
 }
 
-// The figures hold on a table that stands in the repository: 349 rows, so
-// wider than those of the whole table in docs/benchmarks.md.
-TEST_CASE("calibrating and evaluating the committed sample") {
+// The limits are for the committed table of 349 rows, and wider than the
+// figures of the whole table in docs/benchmarks.md.
+TEST_CASE(
+    "calibration and evaluation reach their figures on the committed sample") {
   ScratchDirectory directory;
   const std::string figures = directory.file("figures.json");
   const Ran evaluated({"--evaluate", kSample, "--json", figures});
@@ -195,7 +196,7 @@ TEST_CASE("calibrating and evaluating the committed sample") {
   text << written.rdbuf();
   CHECK(printed.out == text.str());
 
-  // Rows that were learned from are known ones.
+  // Rows of the calibration are of known kind.
   const Ran again({"--calibrate", kSample, "--evaluate", kSample});
   REQUIRE(again.code == kExitOk);
   CHECK(again.out.find("known") != std::string::npos);

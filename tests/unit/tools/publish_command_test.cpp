@@ -1,4 +1,4 @@
-// `penstock publish` as it is typed.
+// `penstock publish` on the command line.
 #include <filesystem>
 #include <fstream>
 
@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("publish writes every profile where slurmctld reads it") {
+TEST_CASE("publish writes every profile to SubmitTable") {
   ScratchDirectory directory;
   std::filesystem::create_directory(directory.file("p"));
   directory.write("p/mine.toml", "");

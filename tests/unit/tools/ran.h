@@ -1,4 +1,4 @@
-// A command as it is typed: its output, messages and exit code.
+// A command's output, messages and exit code.
 #pragma once
 
 #include <sstream>

@@ -29,7 +29,7 @@ mode_t mode_of(const std::string& path) {
   return info.st_mode & 07777;
 }
 
-TEST_CASE("a file is written whole, with mode 0600, and nothing beside it") {
+TEST_CASE("a file is written completely, with mode 0600 and no other file") {
   ScratchDirectory directory;
   const std::string path = directory.file("page");
   const std::string large(300000, 'x');
@@ -41,7 +41,7 @@ TEST_CASE("a file is written whole, with mode 0600, and nothing beside it") {
   CHECK(files_in(directory.path) == 1);
 }
 
-TEST_CASE("a link is replaced, and what it names left alone") {
+TEST_CASE("a link is replaced, and its target is unchanged") {
   ScratchDirectory directory;
   directory.write("kept", "old");
   const std::string link = directory.file("link");
@@ -51,7 +51,7 @@ TEST_CASE("a link is replaced, and what it names left alone") {
   CHECK_FALSE(std::filesystem::is_symlink(link));
 }
 
-TEST_CASE("what is no regular file is not replaced") {
+TEST_CASE("irregular files are not replaced") {
   ScratchDirectory directory;
   const std::string pipe = directory.file("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -70,7 +70,7 @@ TEST_CASE("what is no regular file is not replaced") {
   CHECK(files_in(directory.path) == 1);
 }
 
-TEST_CASE("what cannot be written is named with a remedy") {
+TEST_CASE("the error for an unwritable file names it and the remedy") {
   ScratchDirectory directory;
   const std::string path = directory.file("none/page");
   Status status = replace_file(path, "text");
@@ -82,7 +82,7 @@ TEST_CASE("what cannot be written is named with a remedy") {
   CHECK(files_in(directory.path) == 0);
 }
 
-TEST_CASE("what does not fit leaves the earlier file, and nothing beside it") {
+TEST_CASE("a failed write leaves the earlier file and no other file") {
   ScratchDirectory directory;
   const std::string path = directory.file("page");
   REQUIRE(replace_file(path, "old"));

@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-// A site with an agent that answers as told, and what the command printed.
+// A site with a scripted agent, and the command's output.
 struct Site {
   explicit Site(FakeAgent::Handler handler)
       : agent(directory.file("s"), std::move(handler)) {
@@ -45,7 +45,7 @@ JobReport running() {
   return report;
 }
 
-TEST_CASE("a running job is asked for over the socket") {
+TEST_CASE("a running job's report comes over the socket") {
   Site site([](const penstock_status& request, FakeAnswer& answer) {
     if (request.job_id == 4711) answer.document = to_json(running());
   });
@@ -75,7 +75,7 @@ TEST_CASE("a finished job's file is read without penstockd too") {
   CHECK(site.run({.job_id = 4711}));
 }
 
-TEST_CASE("following goes on until the job has ended") {
+TEST_CASE("--follow continues until the job has ended") {
   int asked = 0;
   Site site([&](const penstock_status&, FakeAnswer& answer) {
     if (++asked <= 3) {
@@ -84,14 +84,14 @@ TEST_CASE("following goes on until the job has ended") {
       answer.reply.status = ENOENT;
     }
   });
-  SECTION("and shows the finished report") {
+  SECTION("and shows the final report") {
     site.directory.write("4711.json", to_json(samples::input_bound()));
     REQUIRE(site.run({.job_id = 4711, .follow = true}));
     std::string live = render_text(running());
     CHECK(site.out.str() ==
           live + live + live + render_text(samples::input_bound()));
   }
-  SECTION("also where no report was wanted") {
+  SECTION("also for a job without a final report") {
     REQUIRE(site.run({.job_id = 4711, .follow = true}));
     CHECK(asked == 4);
   }
@@ -103,7 +103,7 @@ TEST_CASE("following goes on until the job has ended") {
   }
 }
 
-TEST_CASE("a page is written to a file, or to standard output") {
+TEST_CASE("--html writes a page to a file or to standard output") {
   Site site(knows_nothing);
   const JobReport report = samples::input_bound();
   site.directory.write("4711.json", to_json(report));
@@ -122,14 +122,14 @@ TEST_CASE("a page is written to a file, or to standard output") {
     REQUIRE(site.run({.job_id = 4711, .html_file = "-"}));
     CHECK(site.out.str() == page);
   }
-  SECTION("a folder is left alone") {
+  SECTION("a folder is refused") {
     Status status = site.run({.job_id = 4711, .html_file = "/tmp"});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
   }
 }
 
-TEST_CASE("a running job's page is provisional, and of no job there is none") {
+TEST_CASE("a running job's page is provisional, and an unknown job has none") {
   Site site([](const penstock_status& request, FakeAnswer& answer) {
     if (request.job_id == 4711) answer.document = to_json(running());
     if (request.job_id != 4711) answer.reply.status = ENOENT;
@@ -144,9 +144,9 @@ TEST_CASE("a running job's page is provisional, and of no job there is none") {
   CHECK_FALSE(read_file(file, 1));
 }
 
-TEST_CASE("no report: the message says why and what to do") {
+TEST_CASE("the error for a missing report names cause and remedy") {
   Site site(knows_nothing);
-  SECTION("nobody knows the job") {
+  SECTION("an unknown job") {
     Status status = site.run({.job_id = 5});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitNoData);
@@ -155,7 +155,7 @@ TEST_CASE("no report: the message says why and what to do") {
     CHECK(status.error().message.find("gives a --loader flag") !=
           std::string::npos);
   }
-  SECTION("penstockd is not there") {
+  SECTION("a missing penstockd") {
     site.config.socket_path = site.directory.file("nobody");
     Status status = site.run({.job_id = 5});
     REQUIRE_FALSE(status);
@@ -163,7 +163,7 @@ TEST_CASE("no report: the message says why and what to do") {
     CHECK(status.error().message.find("cannot be reached") !=
           std::string::npos);
   }
-  SECTION("the file is damaged") {
+  SECTION("a damaged file") {
     site.directory.write("5.json", "{");
     Status status = site.run({.job_id = 5});
     REQUIRE_FALSE(status);
@@ -175,13 +175,13 @@ TEST_CASE("no report: the message says why and what to do") {
               "report, "
               "and penstock history the controller's record");
   }
-  SECTION("the file is larger than a report") {
+  SECTION("a file larger than a report") {
     site.directory.write("5.json", std::string(kMaxReportJsonBytes + 1, ' '));
     Status status = site.run({.job_id = 5});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
   }
-  SECTION("a list in it is larger than a report's") {
+  SECTION("a file with a list longer than a report's") {
     JobReport report = samples::input_bound();
     report.notes.resize(kMaxReportNotes + 1);
     site.directory.write("5.json", to_json(report));
@@ -189,7 +189,7 @@ TEST_CASE("no report: the message says why and what to do") {
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
   }
-  SECTION("the file is of another job") {
+  SECTION("a file of another job") {
     site.directory.write("5.json", to_json(samples::input_bound()));
     Status status = site.run({.job_id = 5});
     REQUIRE_FALSE(status);
@@ -206,7 +206,7 @@ TEST_CASE("another user's job is refused, running or finished") {
     answer.reply.status = runs ? EPERM : ENOENT;
   });
   if (!runs) {
-    if (::geteuid() != 0) return;  // only root can be two users
+    if (::geteuid() != 0) return;  // only root can change its user
     site.directory.write("5.json", "{}");
     REQUIRE(::chmod(site.directory.file("5.json").c_str(), 0400) == 0);
     REQUIRE(::chmod(site.directory.path.c_str(), 0755) == 0);
@@ -221,7 +221,7 @@ TEST_CASE("another user's job is refused, running or finished") {
       "job 5: only its user may read its report"));
 }
 
-TEST_CASE("an answer that is no report is refused") {
+TEST_CASE("an answer without a report is refused") {
   Site site([](const penstock_status&, FakeAnswer& answer) {
     answer.document = "[]";
   });

@@ -21,7 +21,7 @@ Error error_of(const ReportJobsArguments& arguments, bool of_cluster = false) {
   return done.error();
 }
 
-TEST_CASE("without a controller many jobs are nobody's to tell") {
+TEST_CASE("a report of many jobs requires a controller") {
   for (const bool of_cluster : {false, true}) {
     const Error error = error_of({}, of_cluster);
     CHECK(exit_code(error.code) == kExitUsage);
@@ -31,7 +31,7 @@ TEST_CASE("without a controller many jobs are nobody's to tell") {
   }
 }
 
-TEST_CASE("what cannot be asked is refused before anybody is") {
+TEST_CASE("an invalid query is refused before any controller is asked") {
   CHECK_THAT(error_of({.since = "soon"}).message, ContainsSubstring("7d"));
   CHECK_THAT(error_of({.since = "soon"}, true).message,
              ContainsSubstring("7d"));
@@ -41,7 +41,7 @@ TEST_CASE("what cannot be asked is refused before anybody is") {
              ContainsSubstring("--controller here:x"));
 }
 
-TEST_CASE("users go by name and by number") {
+TEST_CASE("users are given by name or number") {
   CHECK(*uid_of_user("root") == 0);
   CHECK(*uid_of_user("0") == 0);
   CHECK(*uid_of_user("4711") == 4711);

@@ -21,7 +21,7 @@ TEST_CASE("ages count back from now") {
   CHECK(since("7d") == kNow - 604800);
   CHECK(since("2w") == kNow - 1209600);
   CHECK(since("1.5d") == kNow - 129600);
-  CHECK(since("36500d") == 0);  // before 1970 there was nothing
+  CHECK(since("36500d") == 0);  // times before 1970 become 0
 }
 
 TEST_CASE("dates are UTC") {
@@ -34,7 +34,7 @@ TEST_CASE("dates are UTC") {
   CHECK(since("2024-02-29") == 1709164800);  // a leap year
 }
 
-TEST_CASE("all else is refused with what is allowed") {
+TEST_CASE("other texts are refused with the allowed ones") {
   for (const char* text : {"",
                            "d",
                            "7",
@@ -85,7 +85,7 @@ TEST_CASE("all else is refused with what is allowed") {
   CHECK_THAT(later.error().message, ContainsSubstring("yet to come"));
 }
 
-TEST_CASE("what a user wrote cannot drive the terminal") {
+TEST_CASE("an error does not repeat the user's control characters") {
   Result<double> parsed = parse_since("\033[2J", kNow);
   REQUIRE_FALSE(parsed);
   CHECK(parsed.error().message.find('\033') == std::string::npos);

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// What the texts say in tenths of per cent; unknown parts are none.
+// The texts' sum in tenths of per cent; unknown parts count as 0.
 int sum_of(const ShareTexts& shares) {
   double sum = 0;
   for (const std::string& text : shares) {
@@ -34,7 +34,7 @@ TEST_CASE("shares are tenths of per cent that add up to 100.0%") {
   CHECK(shares[4] == "0.0%");
 }
 
-TEST_CASE("each of the five parts has its own place") {
+TEST_CASE("each of the five parts has its own position") {
   const RunTotals run{.wall_s = 100,
                       .parts_s = {.compute = 50,
                                   .fetch_stall = 4,
@@ -50,7 +50,7 @@ TEST_CASE("each of the five parts has its own place") {
   CHECK(share_texts(totals) == share_texts(run));
 }
 
-TEST_CASE("a part that is not known is not 0.0%") {
+TEST_CASE("an unknown part is shown as ---, not as 0.0%") {
   const ShareTexts shares =
       share_texts(RunTotals{.wall_s = 100, .parts_s = {.fetch_stall = 0}});
   CHECK(shares[0] == "---");
@@ -63,7 +63,7 @@ TEST_CASE("a part that is not known is not 0.0%") {
   }
 }
 
-TEST_CASE("the totals' shares are of GPU hours, and leave the unknown over") {
+TEST_CASE("shares of totals are of GPU hours, without unknown parts") {
   StallTotals totals;
   totals.told_gpu_h = 80;
   totals.parts_gpu_h.compute = 40;
@@ -80,7 +80,7 @@ TEST_CASE("the totals' shares are of GPU hours, and leave the unknown over") {
   }
 }
 
-TEST_CASE("whatever a controller answers, shares are 0 to 100% and add up") {
+TEST_CASE("for any answer of a controller, shares are 0 to 100% and add up") {
   const uint64_t seed = std::random_device()();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -107,7 +107,7 @@ TEST_CASE("whatever a controller answers, shares are 0 to 100% and add up") {
   }
 }
 
-TEST_CASE("the word is the largest stall's, from 5% on") {
+TEST_CASE("the verdict names the largest stall of at least 5%") {
   RunTotals run{.wall_s = 100, .waited_s = 30};
   run.parts_s.fetch_stall = 20;
   run.parts_s.prep_stall = 10;
@@ -117,7 +117,7 @@ TEST_CASE("the word is the largest stall's, from 5% on") {
   run.parts_s.exchange_stall = 22;
   CHECK(verdict_word(run) == "exchange");
   run.parts_s.fetch_stall = run.parts_s.prep_stall = std::nullopt;
-  CHECK(verdict_word(run) == "data");  // waited for, of no known cause
+  CHECK(verdict_word(run) == "data");  // waits of unknown cause
   run = {.wall_s = 100,
          .parts_s = {.compute = 60, .prep_stall = 4.9},
          .waited_s = 4.9};
@@ -128,7 +128,7 @@ TEST_CASE("the word is the largest stall's, from 5% on") {
   CHECK(verdict_word(run) == "prep");
 }
 
-TEST_CASE("what the job has not reported itself is marked") {
+TEST_CASE("verdicts without the job's own report are marked") {
   CHECK(verdict_word({.wall_s = 100, .parts_s = {.prep_stall = 40}}) ==
         "prep?");
   CHECK(verdict_word({.wall_s = 100, .parts_s = {.prep_stall = 0}}) ==

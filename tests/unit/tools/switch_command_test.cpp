@@ -1,4 +1,4 @@
-// `penstock off` and `on` as they are typed.
+// `penstock off` and `on` on the command line.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,13 +13,14 @@
 namespace penstock {
 namespace {
 
-// penstock.conf of a node in that directory.
+// Writes penstock.conf of a node into the directory.
 void write_node(const ScratchDirectory& directory) {
   directory.write("c", "SocketPath=" + directory.file("s") +
                            "\nStateDir=" + directory.file("state") + "\n");
 }
 
-TEST_CASE("off and on tell penstockd, and off waits until all is home") {
+TEST_CASE(
+    "off and on reach penstockd, and off waits until all units are home") {
   if (::geteuid() != 0) return;
   ScratchDirectory directory;
   write_node(directory);
@@ -27,7 +28,7 @@ TEST_CASE("off and on tell penstockd, and off waits until all is home") {
   FakeAgent agent(directory.file("s"), [&](const penstock_status& request,
                                            FakeAnswer& answer) {
     if (request.header.type != PENSTOCK_SWITCH) return;
-    const bool off = request.job_id == 1;  // stands where `off` does
+    const bool off = request.job_id == 1;  // job_id has the offset of `off`
     ++asked;
     answer.document =
         to_json(off ? NodeSwitch{1780000000, asked == 1 ? 2u : 0u, asked < 3}
@@ -43,7 +44,7 @@ TEST_CASE("off and on tell penstockd, and off waits until all is home") {
   CHECK_FALSE(std::filesystem::exists(directory.file("state")));
 }
 
-TEST_CASE("off names another way where the configuration cannot be read") {
+TEST_CASE("with an unreadable configuration off names systemctl stop") {
   ScratchDirectory directory;
   directory.write("c", "Socket=/x\n");
   Ran off({"off", "--config", directory.file("c")});
@@ -75,7 +76,7 @@ TEST_CASE("without penstockd off and on leave a mark for the next one") {
   CHECK(unsafe.said("must belong to root"));
 }
 
-TEST_CASE("off is refused by penstockd, and to all but root") {
+TEST_CASE("off reports penstockd's refusal and requires root") {
   ScratchDirectory directory;
   write_node(directory);
   FakeAgent agent(directory.file("s"),

@@ -16,7 +16,7 @@ Amounts parsed(Axis axis, const std::string& text) {
   return *amounts;
 }
 
-TEST_CASE("one amount, a list and a range") {
+TEST_CASE("single amounts, lists and ranges are parsed") {
   CHECK(parsed(Axis::kCores, "4") == Amounts{4});
   CHECK(parsed(Axis::kCores, "4,1,2,4") == Amounts{1, 2, 4});
   CHECK(parsed(Axis::kCores, "0.25..1:0.25") == Amounts{0.25, 0.5, 0.75, 1});
@@ -51,7 +51,7 @@ TEST_CASE("a range without a step has round amounts") {
   CHECK(parsed(Axis::kAccelerator, "1..4x").size() == 13);
 }
 
-TEST_CASE("what is no amount is refused, with what would be one") {
+TEST_CASE("invalid amounts are refused with the allowed form") {
   const struct {
     Axis axis;
     const char* text;
@@ -100,7 +100,7 @@ TEST_CASE("what is no amount is refused, with what would be one") {
   CHECK_FALSE(parse_amounts(Axis::kCores, list));
 }
 
-TEST_CASE("steps are round, and no more than asked for") {
+TEST_CASE("steps are round, at most as many as requested") {
   CHECK(round_step(Axis::kCores, 10, 5) == Approx(2));
   CHECK(round_step(Axis::kCores, 11, 5) == Approx(2.5));
   CHECK(round_step(Axis::kCores, 0.9, 5) == Approx(0.2));
@@ -109,7 +109,7 @@ TEST_CASE("steps are round, and no more than asked for") {
   CHECK(round_step(Axis::kBandwidth, 10 * 1048576.0, 5) == Approx(2097152));
 }
 
-TEST_CASE("amounts are shown with their units, and never as 0") {
+TEST_CASE("amounts are shown with units, and small ones not as 0") {
   CHECK(named_amount(Axis::kCores, 2.5) == "2.5 cores");
   CHECK(named_amount(Axis::kCores, 1) == "1 core");
   CHECK(named_amount(Axis::kCores, 0.00012) == "0.00012 cores");

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""what_if_svg_test.py PENSTOCK FIXTURES: the pictures of `penstock what-if`.
+"""what_if_svg_test.py PENSTOCK FIXTURES: the charts of `penstock what-if`.
 
-Each is XML, says in words what it shows, needs nothing from elsewhere, has
-colours for light and dark, and no text that lies on another or sticks out."""
+Each is XML with a title and a description, loads no resource, has colours for
+light and dark, and no overlapping or cut text."""
 
 import pathlib
 import re
@@ -27,7 +27,7 @@ CASES = {
 
 
 def draw(arguments):
-    """The root element of what the arguments draw."""
+    """The root element of the chart for the arguments."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "x.svg"
         subprocess.run([PENSTOCK, "what-if", *arguments, "--svg", file],
@@ -59,7 +59,7 @@ class Pictures(unittest.TestCase):
     def setUpClass(cls):
         cls.roots = {name: draw(words) for name, words in CASES.items()}
 
-    def test_it_says_in_words_what_it_shows(self):
+    def test_a_chart_has_a_title_and_a_description(self):
         for name, root in self.roots.items():
             with self.subTest(name):
                 self.assertEqual(root.get("role"), "img")
@@ -68,7 +68,7 @@ class Pictures(unittest.TestCase):
                 self.assertIn("samples/s", named["desc"])
                 self.assertEqual(root.get("aria-labelledby"), "title desc")
 
-    def test_it_needs_nothing_else_and_suits_light_and_dark(self):
+    def test_a_chart_loads_no_resource_and_has_a_dark_scheme(self):
         for name, root in self.roots.items():
             with self.subTest(name):
                 style = root.find(SVG + "style").text
@@ -79,7 +79,7 @@ class Pictures(unittest.TestCase):
                 for path in root.iter(SVG + "path"):
                     self.assertRegex(path.get("d"), r"^[MLhvZ0-9. -]+$")
 
-    def test_no_text_lies_on_another_or_sticks_out(self):
+    def test_texts_neither_overlap_nor_leave_the_chart(self):
         for name, root in self.roots.items():
             with self.subTest(name):
                 width, height = map(float, root.get("viewBox").split()[2:])
@@ -94,7 +94,7 @@ class Pictures(unittest.TestCase):
                                  or one[1] >= other[3] or other[1] >= one[3])
                         self.assertTrue(apart, (one, other))
 
-    def test_an_odd_name_stays_text(self):
+    def test_markup_in_a_profile_name_is_escaped(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "p.toml"
             file.write_text('name = "<a href=\'x\'>&\\"b"\n'

@@ -1,4 +1,4 @@
-// `penstock what-if` as it is typed, and its text against golden files.
+// `penstock what-if` on the command line, and its text against golden files.
 // PENSTOCK_UPDATE_GOLDEN=1 rewrites those.
 #include "predictor/what_if.h"
 
@@ -65,17 +65,17 @@ void check_golden(const std::string& name, const std::string& text) {
 
 TEST_CASE("without an option every amount has a table") {
   check_golden("both.txt", Ran({kBoth}).out);
-  // It knows nothing of storage: that is said, and never shown as 0.
+  // Its storage costs are unknown, which is stated and never shown as 0.
   check_golden("alexnet.txt", Ran({"alexnet"}).out);
 }
 
-TEST_CASE("several amounts make a table, one is set for it") {
+TEST_CASE("several amounts make a table, a single amount applies to it") {
   check_golden("both_cores.txt", Ran({kBoth, "--cores", "0.25..2:0.25",
                                       "--accelerator", "2x", "--cache", "100%"})
                                      .out);
 }
 
-TEST_CASE("densities have their ceilings, and what these need") {
+TEST_CASE("each density has its ceiling and its demand") {
   const std::vector<std::string> words = {kFixtures + "/bert.toml", "--gpus",
                                           "16", "--interconnect", "1192M"};
   const auto with = [&](std::vector<std::string> more) {
@@ -122,17 +122,17 @@ TEST_CASE("JSON has the model's figures") {
   }
 }
 
-TEST_CASE("what is set is there in every table") {
+TEST_CASE("set amounts apply to every table") {
   const auto json =
       Ran({kBoth, "--cores", "4", "--cache", "60%", "--json"}).json();
   CHECK(json["set"]["cores"] == 4);
   CHECK(json["set"]["cached_share"] == 0.6);
-  REQUIRE(json["tables"].size() == 3);  // those that are not set
+  REQUIRE(json["tables"].size() == 3);  // those of amounts that are not set
   for (const auto& table : json["tables"])
     for (const auto& row : table["rows"])
       CHECK(row["cores"].get<double>() * row["ranks"].get<double>() ==
             Approx(8));
-  // Of set ranks each has its part of the node, or what is set for each.
+  // Each of the set ranks has its part of the node, or the cores set for each.
   const auto shared = Ran({kBoth, "--ranks", "4", "--json"}).json();
   CHECK(shared["set"]["cores"] == 1);
   const auto given =
@@ -141,7 +141,7 @@ TEST_CASE("what is set is there in every table") {
   CHECK(given["set"]["bandwidth_bytes_per_s"] == 2e7);
 }
 
-TEST_CASE("what a profile does not know is null, and can be set") {
+TEST_CASE("values missing in a profile are null and can be set") {
   const auto json = Ran({"alexnet", "--json"}).json();
   CHECK(json["present"]["cached_share"].is_null());
   CHECK(json["present"]["bandwidth_bytes_per_s"].is_null());
@@ -166,7 +166,7 @@ TEST_CASE("what a profile does not know is null, and can be set") {
   CHECK(set["set"]["bottleneck"] == "fetch");
 }
 
-TEST_CASE("a profile's name cannot drive the terminal") {
+TEST_CASE("control characters in a profile's name are replaced") {
   ScratchDirectory directory;
   directory.write("\033[2Jp.toml", "accelerator_s_per_sample = 0.01\n");
   const Ran ran({directory.file("\033[2Jp.toml")});
@@ -174,7 +174,7 @@ TEST_CASE("a profile's name cannot drive the terminal") {
   CHECK(ran.out.find('\033') == std::string::npos);
 }
 
-TEST_CASE("a picture is written to a file beside the table, or alone") {
+TEST_CASE("--svg writes a chart besides the table, or the chart alone") {
   ScratchDirectory directory;
   const std::string file = directory.file("x.svg");
   const Ran both({kBoth, "--svg", file});
@@ -187,7 +187,7 @@ TEST_CASE("a picture is written to a file beside the table, or alone") {
   CHECK(read_file(file, alone.out.size()).value_or("") == alone.out);
 }
 
-TEST_CASE("what cannot be shown is refused with what to do") {
+TEST_CASE("invalid requests are refused with a remedy") {
   ScratchDirectory directory;
   directory.write("described.toml", "model = \"resnet50\"\n");
   directory.write("bare.toml", "accelerator_s_per_sample = 0.01\n");
@@ -235,7 +235,7 @@ TEST_CASE("what cannot be shown is refused with what to do") {
   }
 }
 
-TEST_CASE("a file that is given without a '/' is told from a name") {
+TEST_CASE("a file name without '/' is refused with a hint") {
   ScratchDirectory directory;
   directory.write("here.toml", "accelerator_s_per_sample = 0.01\n");
   const std::filesystem::path back = std::filesystem::current_path();
