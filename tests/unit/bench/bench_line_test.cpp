@@ -1,4 +1,5 @@
-// `penstock bench` as it is typed: arguments, help, messages and exit codes.
+// `penstock bench` on the command line: arguments, help, messages and exit
+// codes.
 #include "bench/bench_line.h"
 
 #include <sstream>
@@ -48,7 +49,7 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
   }
 }
 
-TEST_CASE("the manual page knows every option") {
+TEST_CASE("the manual page names every option") {
   const Ran help({"--help"});
   CHECK(help.code == kExitOk);
   CHECK(help.out.str().find("Usage: penstock bench") != std::string::npos);

@@ -1,4 +1,4 @@
-// What a benchmark's script leaves, whole and in part.
+// Complete and partial results of a benchmark's script.
 #include "bench/script.h"
 
 #include <filesystem>
@@ -49,7 +49,7 @@ TEST_CASE("measurements before a failure are shown and written") {
   shown.check_figures();
 }
 
-TEST_CASE("a script that has measured nothing writes nothing") {
+TEST_CASE("a script without measurements writes no file") {
   Shown shown;
   const Status status = shown.show({"", false});
   REQUIRE_FALSE(status);
@@ -58,7 +58,7 @@ TEST_CASE("a script that has measured nothing writes nothing") {
   CHECK_FALSE(std::filesystem::exists(shown.json_file));
 }
 
-TEST_CASE("figures that are none are an error") {
+TEST_CASE("invalid figures are an error") {
   Shown shown;
   for (const bool is_whole : {true, false}) {
     const Status status = shown.show({"[{}", is_whole});

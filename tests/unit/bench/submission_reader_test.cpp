@@ -58,7 +58,7 @@ TEST_CASE("submission_reader: forwards all datagrams") {
   CHECK(reader->last()->number == 7);
 }
 
-TEST_CASE("submission_reader: stopped, it lets its queue fill") {
+TEST_CASE("submission_reader: a stopped reader lets its queue fill") {
   TempDir directory;
   const std::string path = directory.path("s");
   auto reader = SubmissionReader::start(path);

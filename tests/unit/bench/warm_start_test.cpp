@@ -21,7 +21,7 @@ std::vector<float> gradient_of(int rank, uint32_t step) {
 
 }  // namespace
 
-TEST_CASE("gradients are new in each step and rank, and the same again") {
+TEST_CASE("gradients differ by step and rank and are repeatable") {
   CHECK(gradient_of(0, 3) == gradient_of(0, 3));
   CHECK(gradient_of(0, 3) != gradient_of(0, 4));
   CHECK(gradient_of(0, 3) != gradient_of(1, 3));
@@ -49,7 +49,7 @@ TEST_CASE("after a warm start a step finds the wanted density") {
   }
 }
 
-TEST_CASE("a layer that is longer than what was tried has it over and over") {
+TEST_CASE("a layer longer than the sample repeats the sample") {
   std::vector<float> residual(kElements + 100);
   warm_start(GradientStream(0), 0.1, residual);
   CHECK(std::equal(residual.begin() + kElements, residual.end(),

@@ -1,5 +1,4 @@
-"""The cage: nodes with limited links, of which nothing is left in whatever way
-a run ends."""
+"""The cage: nodes with limited links, removed however a run ends."""
 
 import os
 import pathlib
@@ -14,11 +13,11 @@ from unittest import mock
 
 from bench.exchange import cage
 
-# On a node: its limit, and that the other node is there to refuse.
+# On a node: its limit, and a refused connection to the other node.
 SHOW = """tc qdisc show
 python3 -c "import socket; socket.create_connection(('10.78.0.2', 9), 5)" \\
     2>&1 | grep -o ConnectionRefusedError"""
-# A run that has made two nodes says where, and waits.
+# A run that makes two nodes, prints their folder and waits.
 RUN = f"SHOW = {SHOW!r}" + textwrap.dedent("""
     import subprocess, sys, tempfile, time
     from bench.exchange import cage, network
@@ -60,7 +59,7 @@ def started(word):
 
 
 def descendants(pid):
-    """Of all processes below one, their numbers."""
+    """The pids of all processes below one."""
     found = []
     for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, path.read_text("ascii").split()):
@@ -95,23 +94,23 @@ class Made(unittest.TestCase):
             time.sleep(0.05)
         self.assertFalse(os.path.exists(line[1]))
 
-    def test_nothing_is_left_after_ctrl_c(self):
+    def test_ctrl_c_leaves_no_process_and_no_file(self):
         self.check_nothing_is_left(signal.SIGINT)
 
-    def test_nothing_is_left_after_kill_9(self):
+    def test_kill_9_leaves_no_process_and_no_file(self):
         self.check_nothing_is_left(signal.SIGKILL)
 
 
 class Missing(unittest.TestCase):
 
-    def test_without_root_it_says_what_needs_none(self):
+    def test_without_root_the_error_names_the_parts_that_need_none(self):
         with mock.patch.object(os, "geteuid", return_value=1000), \
                 mock.patch.object(shutil, "which", return_value="/bin/it"):
             with self.assertRaisesRegex(cage.BenchError,
                                         "--parts selection,memory"):
                 cage.check()
 
-    def test_without_iproute2_it_says_so(self):
+    def test_without_iproute2_the_error_names_it(self):
         with mock.patch.object(shutil, "which", return_value=None):
             with self.assertRaisesRegex(cage.BenchError, "install iproute2"):
                 cage.check()

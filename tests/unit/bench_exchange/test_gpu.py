@@ -1,4 +1,4 @@
-"""What a GPU's selection is compared with, from what the program prints."""
+"""Comparisons of a GPU's selection, from the program's output."""
 
 import json
 import pathlib
@@ -47,22 +47,22 @@ class GpuSelection(unittest.TestCase):
         vs_memcpy, vs_sort = self.measure()
         self.assertEqual(vs_memcpy["name"], "gpu_selection_vs_memcpy")
         self.assertAlmostEqual(vs_memcpy["value"], 1 / 3)
-        # A sort looks at what has been accumulated, too.
+        # A sort needs the accumulated residual, too.
         self.assertAlmostEqual(vs_sort["value"], 10)
         self.assertIn("  Some GPU", self.said.lines)
         self.assertIn("memcpy 100 us, accumulating 200, selecting 90 (300",
                       self.said.lines[-1])
 
-    def test_without_a_gpu_it_is_said_and_no_figure_given(self):
+    def test_without_a_gpu_a_message_replaces_the_figures(self):
         self.put_program(bench.NO_GPU)
         self.assertEqual(self.measure(), [])
         self.assertEqual(self.said.lines[-1], "  not measured: there is none")
 
-    def test_without_nvcc_it_is_said_and_no_figure_given(self):
+    def test_without_nvcc_a_message_replaces_the_figures(self):
         self.assertEqual(self.measure(), [])
         self.assertIn("there was no nvcc", self.said.lines[-1])
 
-    def test_a_program_that_fails_is_an_error(self):
+    def test_a_failed_program_is_an_error(self):
         self.put_program(1)
         with self.assertRaises(subprocess.CalledProcessError):
             self.measure()

@@ -1,4 +1,4 @@
-"""Steps: what what-if is asked and how what it says is compared."""
+"""Steps: queries of what-if, and comparisons of its predictions."""
 
 import json
 import os
@@ -21,25 +21,25 @@ def step(predicted_s, *seconds):
 
 class Steps(unittest.TestCase):
 
-    def test_a_step_took_the_median_of_its_rounds(self):
+    def test_a_steps_time_is_the_median_of_its_rounds(self):
         self.assertEqual(step(3, 1, 9, 2).ratio, 1.5)
 
-    def test_the_worst_is_furthest_from_one_on_either_side(self):
+    def test_the_worst_ratio_is_the_furthest_from_one_on_either_side(self):
         self.assertEqual(steps.worst([step(1.2, 1), step(0.5, 1)]), 0.5)
         self.assertEqual(steps.worst([step(1.5, 1), step(0.9, 1)]), 1.5)
 
-    def test_the_figure_is_the_worst_one(self):
+    def test_the_figure_is_the_worst_ratio(self):
         found = bench.step_figure([step(1.2, 1), step(0.5, 1)])
         self.assertEqual((found["name"], found["value"], found["runs"]),
                          ("predicted_vs_step", 0.5, 2))
 
-    def test_a_line_says_both_times(self):
+    def test_a_line_shows_the_measured_and_the_predicted_time(self):
         self.assertEqual(
             step(0.3, 0.2, 0.25, 0.4).text(),
             "    1g 4 ranks   1.0% a step takes  200 +   50.0 ms, predicted "
             "+  100.0: 1.20 two-phase")
 
-    def test_what_if_is_asked_of_the_layers_that_are_exchanged(self):
+    def test_what_if_predicts_the_layers_of_the_benchmark(self):
         """4 layers of 25 MiB; 3 of 4 ranks' parts of them pass a link twice. The
         last layer is ready when all is computed, or when those before are done.
         """
@@ -71,7 +71,7 @@ class Steps(unittest.TestCase):
                          {0.01: [0, 1], 0.1: [], 1: [0]})
         self.assertEqual(program.words[program.words.index("--rounds") + 1], 2)
 
-    def test_what_ran_is_what_was_predicted(self):
+    def test_a_step_by_another_method_than_predicted_is_an_error(self):
         row = {"density": 0.1, "step": {"method": "two-phase", "step_s": 2}}
         rounds = [{"method": "two_phase", "step_s": 1}] * 3
         self.assertEqual(steps.compare("1g", 0.2, row, rounds).ratio, 2)
@@ -90,7 +90,7 @@ class Program(unittest.TestCase):
         if not shutil.which("mpirun"):
             self.skipTest("no mpirun")
 
-    def test_a_step_takes_at_least_what_is_computed(self):
+    def test_a_step_takes_at_least_its_computing_time(self):
         with tempfile.TemporaryDirectory() as folder:
             costs_file = pathlib.Path(folder, "costs.json")
             costs_file.write_text(json.dumps(COSTS), "utf-8")
@@ -103,7 +103,7 @@ class Program(unittest.TestCase):
                 self.assertGreaterEqual(one["step_s"], 0.3)
                 self.assertEqual(one["method"] == "dense", density == 1)
 
-    def test_errors_say_what_is_wrong(self):
+    def test_errors_name_the_wrong_argument(self):
         for words, wrong in {
                 ("step", "--costs", "/nowhere"): "/nowhere: No such file",
                 ("step",): "--costs is required",

@@ -1,4 +1,4 @@
-"""Cells: what runs of a cell have to agree on."""
+"""Cells: values in which the runs of a cell must agree."""
 
 import pathlib
 import unittest
@@ -17,7 +17,7 @@ def line(**changed):
 
 
 class Played:
-    """A program whose runs have these lines, one after the other."""
+    """A program whose consecutive runs print these lines."""
 
     def __init__(self, *runs):
         self._runs = list(runs)
@@ -34,12 +34,12 @@ class Cells(unittest.TestCase):
         self.program = Played(*runs)
         return cells.Runner(self.program, None, rounds).compare(CELL)
 
-    def test_ranks_are_one_run(self):
+    def test_the_lines_of_all_ranks_add_up_to_a_run(self):
         run = cells.summed([line(seconds=1), line()])
         self.assertEqual(run, cells.Run(1200, 600, 1.0, 20, 800, 200,
                                         2 ** 64 - 2))
 
-    def test_turns_alternate(self):
+    def test_the_order_of_stock_and_ours_alternates(self):
         half = line(seconds=1)
         compared = self.compare([line()], [half], [half], [line()], rounds=2)
         self.assertEqual([words[2] for words in self.program.words],
@@ -56,20 +56,20 @@ class Cells(unittest.TestCase):
         self.assertEqual({cell.epochs for cell in
                           cells.one_epoch_cells([DATABASE])}, {1})
 
-    def test_a_wrong_checksum_ends_it(self):
+    def test_different_checksums_are_an_error(self):
         with self.assertRaisesRegex(cells.BenchError, "12k.*checksums differ"):
             self.compare([line()], [line(checksum=3)])
 
-    def test_a_run_that_was_ended_has_its_own_checksum(self):
+    def test_the_checksum_of_an_incomplete_stock_run_is_not_compared(self):
         self.compare([line(records=3, checksum=3)], [line()])
 
-    def test_ours_is_compared_where_stock_was_ended(self):
+    def test_our_runs_are_compared_even_if_stock_is_incomplete(self):
         ended = line(records=3, checksum=3)
         with self.assertRaisesRegex(cells.BenchError, "checksums differ"):
             self.compare([ended], [line()], [line(checksum=9)], [ended],
                          rounds=2)
 
-    def test_an_index_that_was_not_used_ends_it(self):
+    def test_an_unused_index_is_an_error(self):
         with self.assertRaisesRegex(cells.BenchError, "is stale.*lmdb index"):
             cells.summed([line(), line(sidecar_refusal="x is stale")])
 

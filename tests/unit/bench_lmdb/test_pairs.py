@@ -1,4 +1,4 @@
-"""Where the median of alternating pairs lies."""
+"""Intervals of the median of alternating pairs."""
 
 import random
 import unittest
@@ -8,14 +8,14 @@ from bench.lmdb import pairs
 
 class Interval(unittest.TestCase):
 
-    def test_eleven_pairs_lose_one_on_each_side(self):
+    def test_an_interval_of_eleven_pairs_excludes_both_ends(self):
         self.assertEqual(pairs.interval(range(11)), (1, 9))
 
-    def test_few_pairs_say_little(self):
+    def test_an_interval_of_few_pairs_spans_all_of_them(self):
         self.assertEqual(pairs.interval([3, 1, 2]), (1, 3))
         self.assertEqual(pairs.interval([1]), (1, 1))
 
-    def test_it_holds_the_median_as_often_as_it_says(self):
+    def test_the_interval_holds_the_median_in_over_95_percent(self):
         source = random.Random(3)
         held = 0
         for _ in range(2000):

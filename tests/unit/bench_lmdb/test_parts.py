@@ -19,7 +19,7 @@ def fail():
 
 class OnePart(unittest.TestCase):
 
-    def test_others_keep_their_figures(self):
+    def test_after_a_failed_part_the_others_keep_their_figures(self):
         errors = io.StringIO()
         some = parts.Parts((machine.BenchError,))
         with contextlib.redirect_stderr(errors):
@@ -30,13 +30,13 @@ class OnePart(unittest.TestCase):
         self.assertEqual(some.failed, ["fio"])
         self.assertEqual(errors.getvalue(), "bench lmdb: fio: fio: not today\n")
 
-    def test_what_is_no_failure_ends_all(self):
+    def test_an_unexpected_error_ends_all_parts(self):
         with self.assertRaises(machine.BenchError):
             parts.Parts((OSError,)).add("fio", fail)
 
 
 class Played:
-    """A program whose runs all succeed, but for those of some words."""
+    """A program whose runs fail only with the argument `broken`."""
 
     def __init__(self, broken):
         self._broken = broken
@@ -53,7 +53,7 @@ class Played:
 class WholeRun(unittest.TestCase):
 
     def run_with(self, broken="nothing", fio=None, slow=None):
-        """The exit code, figures' names, and what is said."""
+        """The exit code, the figures' names, and the messages."""
         output, errors = io.StringIO(), io.StringIO()
         folder = contextlib.nullcontext(pathlib.Path("/slow"))
         with contextlib.redirect_stdout(output), \
@@ -76,7 +76,7 @@ class WholeRun(unittest.TestCase):
         return (code, {one["name"] for one in json.loads(text or "[]")},
                 errors.getvalue())
 
-    def test_nothing_fails(self):
+    def test_a_complete_run_has_all_figures(self):
         code, names, _ = self.run_with()
         self.assertEqual(code, 0)
         self.assertLessEqual(
@@ -85,7 +85,7 @@ class WholeRun(unittest.TestCase):
              "six_plain_stag", "six_slow_stag", "vs_lmdb_16_cold_slow",
              "model_9216"}, names)
 
-    def test_late_parts_fail(self):
+    def test_a_failed_part_loses_only_its_own_figures(self):
         all_names = self.run_with()[1]
         slow = {name for name in all_names if "slow" in name}
         plain = {name for name in all_names if name.startswith("six_plain")}
@@ -103,7 +103,7 @@ class WholeRun(unittest.TestCase):
                 self.assertEqual(all_names - names, lost)
                 self.assertRegex(errors, f"bench lmdb: {said}")
 
-    def test_the_table_fails(self):
+    def test_a_failed_table_leaves_no_figures(self):
         code, names, errors = self.run_with(broken="none")
         self.assertEqual((code, names), (1, set()))
         self.assertIn("bench lmdb: none is broken", errors)

@@ -1,4 +1,4 @@
-"""CPU time of a program and what it started, and figures from it."""
+"""CPU time of a program and its children, and figures from it."""
 
 import os
 import sys
@@ -28,13 +28,13 @@ def run(text):
 
 
 class Measure(unittest.TestCase):
-    def test_names_in_stat_may_hold_anything(self):
+    def test_program_names_in_stat_may_have_any_characters(self):
         text = "7 (a) R 9 (b)) S 3 7 7 0 -1 4194304 1 0 0 0 250 50 0 0 20\n"
         parent, seconds = measure.parse_stat(text)
         self.assertEqual(parent, 3)
         self.assertAlmostEqual(seconds, 300 * measure.TICK_S)
 
-    def test_children_count_and_end(self):
+    def test_the_cpu_time_of_children_counts(self):
         found = run(BUSY)
         self.assertEqual(found.images, 50)
         self.assertGreater(found.cpu_s, 0.1)
@@ -42,17 +42,17 @@ class Measure(unittest.TestCase):
         self.assertGreaterEqual(found.wall_s, 0.49)
         self.assertAlmostEqual(found.per_cpu_s, 50 / found.cpu_s)
 
-    def test_a_program_that_fails_says_why(self):
+    def test_the_error_of_a_failed_program_has_its_message(self):
         with self.assertRaisesRegex(measure.BenchError, "no such loader"):
             run("import sys; sys.exit('no such loader')")
         with self.assertRaisesRegex(measure.BenchError, "without a result"):
             run("print('begin')")
 
-    def test_a_program_that_does_nothing(self):
+    def test_a_program_without_images_is_an_error(self):
         with self.assertRaisesRegex(measure.BenchError, "nothing"):
             run("print('begin\\nend 0', flush=True); input()")
 
-    def test_a_program_that_hangs_is_ended(self):
+    def test_a_hanging_program_is_ended_at_the_limit(self):
         self.addCleanup(setattr, measure, "LIMIT_S", measure.LIMIT_S)
         measure.LIMIT_S = 0.5
         with self.assertRaisesRegex(measure.BenchError, "took over 0.5 s"):
@@ -64,7 +64,7 @@ def measured(rate):
 
 
 class Figures(unittest.TestCase):
-    def test_ratios_are_of_runs_of_one_round(self):
+    def test_ratios_compare_runs_of_the_same_round(self):
         rounds = [{"penstock": measured(400), "pytorch": measured(100)},
                   {"penstock": measured(300), "pytorch": measured(100)},
                   {"pytorch": measured(10), "penstock": measured(20)}]
@@ -77,7 +77,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(found["vs_pytorch"]["runs"], 3)
         self.assertEqual(found["penstock_images_per_cpu_s"]["value"], 300)
 
-    def test_of_pixels_the_worst_crop_counts(self):
+    def test_pixel_figures_have_the_worst_crop_and_the_median(self):
         found = {it["name"]: it["value"] for it in bench.pixel_figures(
             [Difference(0.5, 3), Difference(1.5, 2), Difference(0.7, 9)])}
         self.assertEqual(found, {"pixel_mean_worst": 1.5, "pixel_mean": 0.7,
@@ -109,7 +109,7 @@ class FakePrograms:
 
 
 class Rounds(unittest.TestCase):
-    def test_a_peer_that_fails_is_missing_and_the_others_go_on(self):
+    def test_a_failed_peer_is_missing_and_the_others_continue(self):
         found = [peer for peer in bench.peers.PEERS
                  if peer.name in ("penstock", "ffcv", "opencv")]
         missing = {}

@@ -1,4 +1,4 @@
-"""Which peers are here, and the words for those that are not."""
+"""Available peers, and messages for missing ones."""
 
 import pathlib
 import stat
@@ -22,7 +22,7 @@ class Missing(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
-    def test_programs_of_the_build(self):
+    def test_programs_missing_in_the_build_are_named(self):
         programs = Programs(self.folder, None)
         for name in (PENSTOCK, BARE_DECODE):
             self.assertIn("is not built", programs.missing(BY_NAME[name]))
@@ -31,14 +31,14 @@ class Missing(unittest.TestCase):
         self.assertIn("penstock-bench-decode is not built",
                       programs.missing(BY_NAME[BARE_DECODE]))
 
-    def test_modules(self):
+    def test_a_missing_module_is_named(self):
         programs = Programs(self.folder, None)
         self.assertIsNone(programs.missing(Peer("x", "x", modules=("json",))))
         self.assertEqual(
             programs.missing(Peer("x", "x", modules=("json", "no_such"))),
             "ModuleNotFoundError: No module named 'no_such'")
 
-    def test_the_virtual_environment(self):
+    def test_an_unusable_virtual_environment_is_reported_with_its_cause(self):
         ffcv = BY_NAME["ffcv"]
         self.assertIn("tests/peers --dir DIR",
                       Programs(self.folder, None).missing(ffcv))
@@ -53,7 +53,7 @@ class Missing(unittest.TestCase):
         self.assertEqual(programs.command(ffcv, "data", 2, 1, 3)[0],
                          self.folder / "bin" / "python")
 
-    def test_names_are_of_figures(self):
+    def test_names_of_peers_are_unique_and_valid_in_figures(self):
         self.assertEqual(len(BY_NAME), len(PEERS))
         for name in BY_NAME:
             self.assertRegex(name, r"^[a-z_]+$")

@@ -25,7 +25,7 @@ def setUpModule():
 
 
 class Loops(unittest.TestCase):
-    def test_they_load(self):
+    def test_the_programs_load_pictures(self):
         for command in ([LOADER, "load"], [DECODE]):
             with self.subTest(program=command[0].name):
                 if not command[0].exists():
@@ -35,7 +35,7 @@ class Loops(unittest.TestCase):
                 self.assertGreater(found.images, 20)
                 self.assertGreater(found.cpu_s, 0)
 
-    def test_what_they_cannot_load(self):
+    def test_folders_without_readable_pictures_are_an_error(self):
         (FOLDER / "none").mkdir()
         broken = FOLDER / "broken"
         broken.mkdir()
@@ -50,7 +50,7 @@ class Loops(unittest.TestCase):
                                         dict(os.environ))
                     self.assertRegex(str(caught.exception), "jpg|picture")
 
-    def test_bad_words(self):
+    def test_invalid_arguments_are_an_error(self):
         for command in ([LOADER], [LOADER, "load", FOLDER], [DECODE],
                         [LOADER, "load", FOLDER, "0", "1", "1"],
                         [LOADER, "load", FOLDER, "1", "x", "1"],
@@ -73,7 +73,7 @@ class Crops(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         return struct.unpack(f"{len(done.stdout) // 4}f", done.stdout)
 
-    def test_a_flipped_crop_is_the_other_mirrored(self):
+    def test_a_flipped_crop_mirrors_the_unflipped_one(self):
         name = FOLDER / "set" / "sample_000001.jpg"
         spaced = FOLDER / "a name.jpg"
         spaced.write_bytes(name.read_bytes())
@@ -87,7 +87,7 @@ class Crops(unittest.TestCase):
             self.assertAlmostEqual(a, b, places=2)
         self.assertGreater(max(row) - min(row), 0.1)
 
-    def test_bad_lines(self):
+    def test_invalid_lines_of_crops_are_refused(self):
         name = FOLDER / "set" / "sample_000001.jpg"
         for line, message in (
                 (f"1 2 3 {name}\n", 'is not "x y width height flip path"'),

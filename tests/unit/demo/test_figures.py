@@ -33,13 +33,13 @@ class Gains(unittest.TestCase):
         self.assertAlmostEqual(figures.gains(runs, CEILINGS, "stock")[1],
                                2.875 / 2.5)
 
-    def test_a_round_that_misses_a_set_is_left_out(self):
+    def test_a_round_without_a_set_is_excluded(self):
         runs = [run for run in runs_of([ROUND, ROUND])
                 if (run.round_index, run.regime, run.set_index)
                 != (1, "even", 0)]
         self.assertEqual(len(figures.gains(runs, CEILINGS, "even")), 1)
 
-    def test_optimum(self):
+    def test_gains_of_the_optimum_and_ratios_to_it_use_all_sets(self):
         runs = runs_of([ROUND])
         self.assertAlmostEqual(
             figures.optimum_gains(runs, CEILINGS, [[1.42, 1.48]])[0], 2.9 / 2.5)
@@ -53,17 +53,17 @@ class Gains(unittest.TestCase):
             figures.optimum_gains(runs_of([ROUND, ROUND]), CEILINGS,
                                   optima)[1], 2.5 / 2.5)
 
-    def test_gain_share(self):
+    def test_the_gain_share_is_relative_to_the_optimal_gain(self):
         self.assertAlmostEqual(figures.gain_share(1.19, 1.2), 0.95)
         self.assertIsNone(figures.gain_share(1.0, 1.0))
 
 
-class NobodyLoses(unittest.TestCase):
+class WorstJob(unittest.TestCase):
     @staticmethod
     def baseline(set_index, job):
         return "even" if (set_index, job) == (1, 0) else "stock"
 
-    def test_the_median_per_job_then_the_minimum(self):
+    def test_the_worst_job_has_the_lowest_median_ratio(self):
         rounds = [{"stock": [(100.0, 100.0), (10.0, 100.0)],
                    "even": [(100.0, 100.0), (5.0, 100.0)],
                    "penstock": [(value, 150.0), (10.0, 150.0)]}
@@ -85,7 +85,7 @@ class NobodyLoses(unittest.TestCase):
 
 
 class Bootstrap(unittest.TestCase):
-    def test_is_repeatable_and_holds_the_median(self):
+    def test_the_interval_is_repeatable_and_holds_the_median(self):
         samples = {"a": [1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.02]}
 
         def median(drawn):
@@ -97,14 +97,14 @@ class Bootstrap(unittest.TestCase):
         self.assertTrue(0.9 <= low < 1.0 < high <= 1.1 or low <= 1.0 <= high)
         self.assertLess(high - low, 0.2)
 
-    def test_none_from_two_values(self):
+    def test_two_values_give_no_interval(self):
         self.assertIsNone(figures.bootstrap_interval(len, {"a": [1, 2]}))
 
-    def test_percentile_interpolates(self):
+    def test_percentiles_are_interpolated(self):
         self.assertAlmostEqual(figures.percentile([0.0, 10.0], 25), 2.5)
         self.assertEqual(figures.percentile([3.0], 97.5), 3.0)
 
-    def test_difference_of_pairs(self):
+    def test_the_median_difference_of_pairs_has_an_interval(self):
         value, interval = figures.median_difference(
             [(10.0, 12.0), (20.0, 23.0), (15.0, 16.0)])
         self.assertEqual(value, 2.0)
@@ -113,14 +113,14 @@ class Bootstrap(unittest.TestCase):
 
 
 class Judging(unittest.TestCase):
-    def test_target_is_met_by_the_median(self):
+    def test_the_median_determines_whether_a_target_is_met(self):
         figure = figures.at_least("aggregate_gain", [1.2, 1.3, 1.4], 1.29)
         self.assertEqual((figure.value, figure.spread, figure.runs),
                          (1.3, (1.2, 1.4), 3))
         self.assertTrue(figure.passed)
         self.assertFalse(figures.at_most("x", [0.91], 0.90).passed)
 
-    def test_nothing_measured_is_neither_passed_nor_missed(self):
+    def test_a_figure_without_measurements_neither_passes_nor_misses(self):
         figure = figures.at_least("aggregate_gain", [], 1.29)
         self.assertIsNone(figure.value)
         self.assertIsNone(figure.passed)

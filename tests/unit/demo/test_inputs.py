@@ -14,7 +14,7 @@ class Mix(unittest.TestCase):
     def setUp(self):
         self.data = json.loads(MIX_FILE.read_text("utf-8"))
 
-    def test_the_committed_mix_has_what_it_must_have(self):
+    def test_the_committed_mix_has_the_required_kinds_and_demands(self):
         loaded = mix.load(MIX_FILE, 2)
         demand = {kind.name: kind.demand_slices
                   for kind in loaded.kinds.values()}
@@ -33,7 +33,7 @@ class Mix(unittest.TestCase):
         self.assertGreater(borrower.demand_slices, 1)
         self.assertEqual((lender.batch, borrower.batch), (256, 64))
 
-    def test_more_cpus_repeat_it(self):
+    def test_more_cpus_repeat_the_mix(self):
         loaded = mix.load(MIX_FILE, 6)
         self.assertEqual([kind.name for kind in loaded.sets[0]],
                          ["transformer", "alexnet"] * 3)
@@ -48,7 +48,7 @@ class Mix(unittest.TestCase):
         with self.assertRaisesRegex(mix.BenchError, said):
             mix.parse(data, 2)
 
-    def test_bad_entries_are_named(self):
+    def test_errors_name_invalid_entries(self):
         def set_bound(data):
             data["kinds"]["res50"]["bound"] = "network"
 
@@ -64,7 +64,7 @@ class Mix(unittest.TestCase):
         with self.assertRaisesRegex(mix.BenchError, "even number"):
             mix.parse(self.data, 3)
 
-    def test_accelerator_time_gives_the_demand(self):
+    def test_the_accelerators_time_follows_from_the_demand(self):
         kinds = mix.load(MIX_FILE, 2).kinds
         # 4 ms of CPU per sample: a slice prepares 250/s, alexnet wants 1000.
         accelerator = mix.accelerator_s_per_sample(kinds["alexnet"], 0.004,
@@ -92,11 +92,11 @@ class JobLog(unittest.TestCase):
                                    "samples": count, "wait_s": 0.0}) + "\n"
                        for index, count in enumerate(samples))
 
-    def test_rate_is_the_slope_inside_the_interval(self):
+    def test_the_rate_is_the_slope_inside_the_interval(self):
         lines = job_log.parse(self.text([0, 0, 0] + list(range(0, 400, 20))))
         self.assertAlmostEqual(job_log.rate(lines, 101.5, 111), 40)
 
-    def test_whole_steps_do_not_move_it_much(self):
+    def test_whole_steps_hardly_change_the_rate(self):
         steps = [int(index * 7.6 / 2) for index in range(24)]
         lines = job_log.parse(self.text(steps))
         self.assertAlmostEqual(job_log.rate(lines, 100, 112), 7.6, delta=0.05)
@@ -105,7 +105,7 @@ class JobLog(unittest.TestCase):
         text = self.text([1, 2, 3])
         self.assertEqual(len(job_log.parse(text + '{"t_mono')), 3)
 
-    def test_too_few_lines_tell_no_rate(self):
+    def test_too_few_lines_give_no_rate(self):
         lines = job_log.parse(self.text([1, 2, 3, 4]))
         self.assertIsNone(job_log.rate(lines, 0, 1000))
 
@@ -117,14 +117,14 @@ class Optimum(unittest.TestCase):
                       pool_bytes=0.0)
         return types.SimpleNamespace(**{**values, **given})
 
-    def test_curve_bends_upwards_or_is_a_line(self):
+    def test_the_curve_of_cores_is_convex(self):
         self.assertEqual(optimum.cores_curve(0.004, 0.005, 2),
                          [{"rate": 250.0, "cores": 1},
                           {"rate": 400.0, "cores": 2}])
         self.assertEqual(optimum.cores_curve(0.005, 0.004, 2),
                          [{"rate": 500.0, "cores": 2}])
 
-    def test_costs_of_another_moment(self):
+    def test_new_loader_costs_replace_the_calibrated_ones(self):
         kinds = mix.load(MIX_FILE, 2).kinds
         costs = {name: calibrate.Cost(kinds[name], 1.0, 2.0, 3e6, 0.5, 100.0,
                                       "/p") for name in ("alexnet", "records")}
@@ -137,7 +137,7 @@ class Optimum(unittest.TestCase):
                           now["alexnet"].ceiling), (1.1, 2.2, 100.0))
         self.assertEqual(now["records"].cpu_s_one, 0.1)
 
-    def test_floors_are_the_entitlement_and_fit(self):
+    def test_floors_are_the_rates_of_the_entitlement(self):
         problem = optimum.problem(
             [self.cost(), self.cost(ceiling=15.0, cpu_s_one=0.001,
                                     cpu_s_all=0.001, pool_bytes=3e6)],
@@ -147,7 +147,7 @@ class Optimum(unittest.TestCase):
         self.assertAlmostEqual(problem["jobs"][1]["floor"], 8)
         self.assertEqual(problem["pools"], [48e6])
 
-    def test_a_floor_is_never_over_the_ceiling(self):
+    def test_a_floor_is_at_most_the_ceiling(self):
         self.assertEqual(optimum.floor_rate(100, 0.001, 1, 0, 48e6), 100)
 
 

@@ -52,7 +52,7 @@ class Results(unittest.TestCase):
         return {one.name: one for one in
                 results.all_figures(self.measured)}[name]
 
-    def test_a_set_is_compared_as_shares_of_the_ceilings(self):
+    def test_a_set_is_compared_by_shares_of_the_ceilings(self):
         text = table.comparison_text(
             self.measured.sets[0], self.measured.ceilings[0],
             self.measured.set_results.runs)
@@ -61,7 +61,7 @@ class Results(unittest.TestCase):
             "  alexnet                       0.25      0.25      0.47",
             "  sum, as a part of stock       1.00      0.60      1.17"])
 
-    def test_gains(self):
+    def test_gains_compare_with_even_stock_and_the_optimum(self):
         self.assertAlmostEqual(self.figure("aggregate_gain").value,
                                1.46 / 0.75)
         self.assertAlmostEqual(self.figure("gain_over_stock").value,
@@ -72,12 +72,12 @@ class Results(unittest.TestCase):
         self.assertFalse(self.figure("gain_over_stock").passed)
         self.assertAlmostEqual(self.figure("makespan_ratio").value, 0.7)
 
-    def test_storage_bound_jobs_are_held_against_even(self):
+    def test_storage_bound_jobs_are_compared_with_even(self):
         baseline = results.baseline_of_job(self.measured.sets)
         self.assertEqual([baseline(0, 0), baseline(0, 1)], ["even", "stock"])
         self.assertAlmostEqual(self.figure("worst_job_ratio").value, 470 / 250)
 
-    def test_more_than_the_optimum_fails(self):
+    def test_a_ratio_over_the_optimum_fails(self):
         self.assertTrue(results.optimum_figure([0.96]).passed)
         self.assertTrue(results.optimum_figure([1.01]).passed)
         self.assertFalse(results.optimum_figure([0.94]).passed)
@@ -85,7 +85,7 @@ class Results(unittest.TestCase):
         self.assertFalse(over.passed)
         self.assertEqual(over.target, "<= 1.02")
 
-    def test_errors(self):
+    def test_prediction_errors_pass_or_miss_their_targets(self):
         self.assertTrue(self.figure("ceiling_error_arrival").passed)
         self.assertFalse(self.figure("ceiling_error_corrected").passed)
         self.assertEqual(
@@ -93,7 +93,7 @@ class Results(unittest.TestCase):
                                    "corrected": None}}, "gnmt", 0.7, 100.0),
             Errors("gnmt", 0.7, 1 - 90.0 / 100, None))
 
-    def test_latencies(self):
+    def test_latencies_pass_or_miss_their_targets(self):
         self.assertTrue(self.figure("rebalance_p99_ms").passed)
         self.assertIsNone(self.figure("recall_p99_ms").passed)
         self.assertTrue(self.figure("launch_overhead_ms").passed)
@@ -124,7 +124,7 @@ class Results(unittest.TestCase):
 
 
 class Machine(unittest.TestCase):
-    def test_background_is_what_ran_beside_the_jobs(self):
+    def test_background_is_the_cpu_time_of_other_processes(self):
         usage = machine.usage(machine.Snapshot(10.0, 100.0, 50.0, 1.0),
                               machine.Snapshot(20.0, 118.0, 67.0, 1.5))
         self.assertAlmostEqual(usage.jobs, 1.7)
@@ -142,7 +142,7 @@ class Profiles(unittest.TestCase):
                 "loader_cpu_s_per_sample = 0.001000000\n"
                 "bytes_per_sample = 52986.3\n")
 
-    def test_joined(self):
+    def test_a_joined_profile_has_the_replayed_accelerator_time(self):
         replaying = self.TRAINING.replace("0.000300000", "0.000240000")
         text = calibrate.joined_profile(self.TRAINING, replaying, 0.999)
         self.assertIn("accelerator_s_per_sample = 0.000240000\n", text)
@@ -150,7 +150,7 @@ class Profiles(unittest.TestCase):
         self.assertTrue(text.endswith("cached_share = 0.999000\n"))
         self.assertEqual(text.count("accelerator_s_per_sample"), 1)
 
-    def test_scaled(self):
+    def test_a_scaled_profile_scales_the_times_only(self):
         text = calibrate.scaled_profile(self.TRAINING, 1.5)
         fields = dict(line.split(" = ") for line in text.splitlines()[1:])
         self.assertAlmostEqual(float(fields["accelerator_s_per_sample"]),
@@ -162,7 +162,7 @@ class Profiles(unittest.TestCase):
 
 
 class Proving(unittest.TestCase):
-    def test_holds_within_the_tolerance(self):
+    def test_a_proof_holds_within_the_tolerance(self):
         self.assertTrue(Proof(100, 96, 103).holds(100))
         self.assertFalse(Proof(100, 94, 100).holds(100))
         self.assertFalse(Proof(100, 100, 110).holds(100))

@@ -56,7 +56,7 @@ class Order(unittest.TestCase):
             "show 1: 6 runs"])
         self.assertEqual(results.loaders, [self.log.loaders])
 
-    def test_rounds_measure_all_loaders_anew(self):
+    def test_each_round_measures_all_loaders_again(self):
         with mock.patch("bench.demo.calibrate.measure_loaders",
                         side_effect=["first", "second"]) as anew:
             results = self.run_sets(2)

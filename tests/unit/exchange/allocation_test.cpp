@@ -1,4 +1,4 @@
-// Nothing is allocated between plan() and the end, on any rank.
+// No rank allocates memory between plan() and its end.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -36,7 +36,7 @@ using namespace penstock;
 using namespace penstock::exchange;
 using namespace penstock::exchange::test;
 
-TEST_CASE("nothing is allocated after plan()") {
+TEST_CASE("no memory is allocated after plan()") {
   constexpr int kRanks = 3, kSteps = 20;
   const bool has_thread = GENERATE(false, true);
   const std::vector<LayerOptions> layers = {
@@ -68,7 +68,7 @@ TEST_CASE("nothing is allocated after plan()") {
   CHECK(g_allocations == 0);
 }
 
-TEST_CASE("an allocation would have been counted") {
+TEST_CASE("the counter counts allocations") {
   g_allocations = 0;
   g_is_counted = true;
   const auto one = std::make_unique<int>(1);

@@ -18,7 +18,7 @@ void take_all(Arena& arena, std::span<char>& bytes,
 
 }  // namespace
 
-TEST_CASE("an arena that measured says how much another one needs") {
+TEST_CASE("a measuring arena reports the size that a real one needs") {
   std::span<char> bytes;
   std::span<double> doubles;
   Arena plan;
@@ -36,7 +36,7 @@ TEST_CASE("an arena that measured says how much another one needs") {
                     [](double value) { return value == 0; }));
 }
 
-TEST_CASE("memory that there is not is an error") {
+TEST_CASE("a size without memory is an error") {
   const Result<Arena> arena = Arena::of(size_t{1} << 62);
   REQUIRE_FALSE(arena.ok());
   CHECK(arena.error().code == Code::kLimit);

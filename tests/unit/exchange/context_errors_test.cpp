@@ -1,4 +1,4 @@
-// What a context says when something is wrong: the same on every rank.
+// Errors of a context, which are the same on every rank.
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ const std::vector<LayerOptions> kLayers = {
     {.name = "b", .elements = 10},
     {.name = "c", .elements = 2000, .method = Method::kAllgather}};
 
-// Plans with what `change` makes of a rank's layers and options.
+// Plans with each rank's layers and options after `change`; returns the errors.
 using Change =
     std::function<void(int, std::vector<LayerOptions>&, ContextOptions&)>;
 std::vector<std::string> planned(const Change& change) {
@@ -39,7 +39,7 @@ void check_plan(const std::string& text, const Change& change) {
   }
 }
 
-// A planned context of each rank, and what it found wrong.
+// Runs `work` with a planned context on each rank; returns the errors.
 std::vector<std::string> exchanged(
     int ranks, const ContextOptions& options,
     const std::function<std::string(Context&, Model&)>& work) {
@@ -66,7 +66,7 @@ std::string wait(Context& context, int layer) {
 
 }  // namespace
 
-TEST_CASE("a density that is none is refused on all ranks") {
+TEST_CASE("an invalid density is refused on all ranks") {
   const double density =
       GENERATE(0.0, -0.1, 1.5, std::numeric_limits<double>::quiet_NaN());
   check_plan("rank 1: layer c: a density of",
@@ -75,7 +75,7 @@ TEST_CASE("a density that is none is refused on all ranks") {
              });
 }
 
-TEST_CASE("layers that cannot be are refused on all ranks") {
+TEST_CASE("invalid layers are refused on all ranks") {
   check_plan("rank 2: layer a: it has no elements",
              [](int rank, auto& layers, auto&) {
                if (rank == 2) layers[0].elements = 0;
@@ -89,7 +89,7 @@ TEST_CASE("layers that cannot be are refused on all ranks") {
   });
 }
 
-TEST_CASE("options that cannot be are refused on all ranks") {
+TEST_CASE("invalid options are refused on all ranks") {
   check_plan("rank 1: a keep factor of 0", [](int rank, auto&, auto& options) {
     if (rank == 1) options.keep_factor = 0;
   });
@@ -100,7 +100,7 @@ TEST_CASE("options that cannot be are refused on all ranks") {
   });
 }
 
-TEST_CASE("ranks that do not agree are told so, all of them") {
+TEST_CASE("different layers or options are an error on all ranks") {
   check_plan("rank 2 has a number of layers of 2, rank 0 has 3",
              [](int rank, auto& layers, auto&) {
                if (rank == 2) layers.pop_back();
@@ -131,10 +131,10 @@ TEST_CASE("ranks that do not agree are told so, all of them") {
              });
 }
 
-TEST_CASE("rank 0's costs choose for all") {
+TEST_CASE("rank 0's costs choose the method of all ranks") {
   const auto methods = on_ranks(2, [&](auto transport) -> std::string {
     ContextOptions options = quick();
-    // Rank 1 would think that bytes are for nothing, and sum densely.
+    // By its own costs rank 1 would sum densely, because bytes are free.
     options.costs.byte_s = transport->rank() == 0 ? 1e-9 : 0;
     options.costs.select_s = 1e-10;
     Context context(std::move(transport), options);
@@ -145,7 +145,7 @@ TEST_CASE("rank 0's costs choose for all") {
   check_all(methods, "sparse");
 }
 
-TEST_CASE("a rank that refuses has all plans fail") {
+TEST_CASE("a refusal by one rank fails the plan on all") {
   const auto found = on_ranks(3, [&](auto transport) -> std::string {
     const bool refuses = transport->rank() == 1;
     Context context(std::move(transport), quick());
@@ -155,7 +155,7 @@ TEST_CASE("a rank that refuses has all plans fail") {
   check_all(found, "rank 1: parameter w is of half precision");
 }
 
-TEST_CASE("a rank that does not plan is not waited for for ever") {
+TEST_CASE("a plan without one rank fails after the time-out") {
   std::atomic<int> left = 2;
   const auto found = on_ranks(3, [&](auto transport) -> std::string {
     if (transport->rank() == 2) {
@@ -175,22 +175,22 @@ TEST_CASE("a rank that does not plan is not waited for for ever") {
   CHECK(found == std::vector<std::string>{expected, expected, ""});
 }
 
-TEST_CASE("a plan that was given up may still be answered") {
+TEST_CASE("a late rank can answer an abandoned plan") {
   ThreadRanks ranks(2);
   ContextOptions options = quick();
   options.timeout_s = 0.05;
   Context early(ranks.transport(0), options), late(ranks.transport(1), options);
   CHECK(plan(early, kLayers).find("not all 2 ranks") == 0);
-  // Writes what the first one has asked for.
+  // Completes the receive that the first context has started.
   CHECK(plan(late, kLayers).find("not all 2 ranks") == 0);
 }
 
-TEST_CASE("a rank that was away does not blame the others for it") {
+TEST_CASE("a rank that did not call for a while does not blame the others") {
   ContextOptions options = quick();
   options.timeout_s = 0.5;
   std::atomic<bool> is_submitted = false;
   const auto away = exchanged(2, options, [&](Context& context, Model& model) {
-    // So that rank 0 comes back to what rank 1 has not answered yet.
+    // Makes rank 0 return before rank 1 has answered.
     const bool is_first = context.rank() == 1;
     while (!is_first && !is_submitted) std::this_thread::yield();
     std::string text = submit(context, model, 0);
@@ -202,7 +202,7 @@ TEST_CASE("a rank that was away does not blame the others for it") {
   check_all(away, "");
 }
 
-TEST_CASE("a rank that does not submit is named, and not waited for for ever") {
+TEST_CASE("a rank that does not submit is named after the time-out") {
   const bool has_thread = GENERATE(false, true);
   ContextOptions options = quick(has_thread);
   options.timeout_s = 0.2;
@@ -224,7 +224,7 @@ TEST_CASE("a rank that does not submit is named, and not waited for for ever") {
   }
 }
 
-TEST_CASE("a rank that fails has all others fail at once") {
+TEST_CASE("the failure of one rank fails all others at once") {
   const bool has_thread = GENERATE(false, true);
   const auto found =
       exchanged(3, quick(has_thread), [&](Context& context, Model& model) {
@@ -241,7 +241,7 @@ TEST_CASE("a rank that fails has all others fail at once") {
                                           "rank 2 has failed: " + text, text});
 }
 
-TEST_CASE("a rank that gives up tells all others why") {
+TEST_CASE("a rank that gives up fails all others with its reason") {
   const bool has_thread = GENERATE(false, true);
   const auto found =
       exchanged(3, quick(has_thread), [&](Context& context, Model& model) {
@@ -254,8 +254,7 @@ TEST_CASE("a rank that gives up tells all others why") {
         std::vector<std::string>{expected, "no more samples", expected});
 }
 
-TEST_CASE(
-    "a rank that leaves in the middle of an exchange has all others fail") {
+TEST_CASE("a rank that ends during an exchange fails all others") {
   const auto found = exchanged(3, quick(), [&](Context& context, Model& model) {
     if (context.rank() == 0) {
       (void)submit(context, model, 1);  // of the bucket, not yet its turn
@@ -270,8 +269,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a gradient that is not finite is refused on all ranks, and passed by "
-    "choice") {
+    "a non-finite gradient is refused on all ranks, or passed as configured") {
   const float bad = GENERATE(std::numeric_limits<float>::infinity(),
                              std::numeric_limits<float>::quiet_NaN());
   const bool passes = GENERATE(false, true);
@@ -293,7 +291,7 @@ TEST_CASE(
     }
     const bool has_it = !std::isfinite(model.weights[size_t(layer)][5]);
     if (has_it != passes) return std::string("the weight has another value");
-    // The context goes on.
+    // The context stays usable.
     model.next_gradients();
     for (const int one : {0, 1, 2}) (void)submit(context, model, one);
     return wait(context, layer);
@@ -301,7 +299,7 @@ TEST_CASE(
   check_all(found, "");
 }
 
-TEST_CASE("of layers that are summed together only the one is refused") {
+TEST_CASE("of layers in one bucket only the non-finite one is refused") {
   const std::vector<LayerOptions> layers = {
       {.name = "first", .elements = 10},
       {.name = "second", .elements = 20},
@@ -358,7 +356,8 @@ TEST_CASE("a call in the wrong state is an error that names the right state") {
   CHECK(context.poll(0).error().message == "plan() was not called");
 }
 
-TEST_CASE("a layer that waits for one that was not submitted is told so") {
+TEST_CASE(
+    "a wait for a layer behind an unsubmitted one is an error with the cause") {
   const bool has_thread = GENERATE(false, true);
   const auto found =
       exchanged(2, quick(has_thread), [&](Context& context, Model& model) {
@@ -377,7 +376,7 @@ TEST_CASE("a layer that waits for one that was not submitted is told so") {
   CHECK(has_cause);
 }
 
-TEST_CASE("a layer is not submitted again before it is done") {
+TEST_CASE("a second submit before the first one is done is refused") {
   const auto found = exchanged(2, quick(), [&](Context& context, Model& model) {
     const std::string text = submit(context, model, 1);  // after layer a
     return text.empty() ? submit(context, model, 1) : text;

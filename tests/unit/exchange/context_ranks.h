@@ -16,7 +16,7 @@ namespace penstock::exchange::test {
 
 using RankWork = std::function<std::string(std::unique_ptr<Transport>)>;
 
-// What each rank found wrong, or "".
+// Each rank's error, or "".
 inline std::vector<std::string> on_ranks(int ranks, const RankWork& work) {
   ThreadRanks group(ranks);
   std::vector<std::string> wrong(static_cast<size_t>(ranks));

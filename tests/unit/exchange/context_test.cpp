@@ -76,7 +76,8 @@ void check_conserved(const Totals& totals) {
 
 }  // namespace
 
-TEST_CASE("all methods together lose nothing, and all weights are the same") {
+TEST_CASE(
+    "all methods together lose no value, and all ranks get the same weights") {
   const unsigned seed = std::random_device{}();
   const int ranks = GENERATE(1, 2, 3, 5, 8);
   const bool has_thread = GENERATE(false, true);
@@ -124,7 +125,7 @@ TEST_CASE("weights are the same on all ranks after 1,000 steps") {
   }
 }
 
-TEST_CASE("layers may be submitted in any order, another one on each rank") {
+TEST_CASE("layers may be submitted in any order, different on each rank") {
   const bool has_thread = GENERATE(false, true);
   const unsigned seed = std::random_device{}();
   CAPTURE(seed, has_thread);
@@ -160,7 +161,8 @@ TEST_CASE("layers may be submitted in any order, another one on each rank") {
 }
 
 TEST_CASE("elements beyond a message's size are sent later") {
-  // Large ones of a region, always the same, and more than its message takes.
+  // The same large elements of one region each step, more than fit into its
+  // message.
   constexpr size_t kLarge = 32;
   const auto residual =
       GENERATE(ResidualKind::kFloat32, ResidualKind::kBfloat16);
@@ -209,7 +211,7 @@ TEST_CASE("memory use equals the plan") {
   check_all(wrong, "");
 }
 
-TEST_CASE("one rank applies its gradients as they are, and keeps no memory") {
+TEST_CASE("a single rank applies its gradients unchanged and uses no memory") {
   const auto wrong = on_ranks(1, [&](auto transport) -> std::string {
     Context context(std::move(transport), quick());
     const std::vector<LayerOptions> layers = {{.name = "a", .elements = 50},
@@ -231,7 +233,7 @@ TEST_CASE("one rank applies its gradients as they are, and keeps no memory") {
   check_all(wrong, "");
 }
 
-TEST_CASE("a saved state goes on as if nothing had been") {
+TEST_CASE("a run resumed from a saved state equals an uninterrupted one") {
   std::vector<std::vector<LayerState>> saved(2);
   std::vector<std::vector<std::vector<float>>> at_once(2), resumed(2);
   const auto layers = model_layers();
@@ -277,7 +279,7 @@ TEST_CASE("a saved state goes on as if nothing had been") {
   CHECK(resumed == at_once);
 }
 
-TEST_CASE("elements that a float cannot number are summed where they are") {
+TEST_CASE("elements beyond 2^24 are summed at their own indices") {
   constexpr size_t kElements = (size_t{1} << 24) + 1000;
   const Method method = GENERATE(Method::kTwoPhase, Method::kAllgather);
   const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
@@ -306,7 +308,7 @@ TEST_CASE("elements that a float cannot number are summed where they are") {
   check_all(wrong, "");
 }
 
-TEST_CASE("sums do not depend on when a layer was submitted") {
+TEST_CASE("sums do not depend on the time of a layer's submission") {
   const std::vector<LayerOptions> layers = {
       {.name = "first", .elements = 100, .method = Method::kTwoPhase},
       {.name = "layer",

@@ -5,7 +5,7 @@
 namespace penstock::exchange {
 namespace {
 
-TEST_CASE("costs are read, and other keys passed over") {
+TEST_CASE("costs are read, and other keys are ignored") {
   const auto costs = parse_costs(
       R"({"schema_version": 1, "message_s": 5e-5, "byte_s": 8e-10,
           "add_s": 0, "select_s": 3e-10, "record_s": 2e-9, "ranks": 4,

@@ -18,7 +18,7 @@ using Values = std::vector<float>;
 
 constexpr size_t kPieceElements = size_t{1} << 18;  // at most
 
-// Whose sums depend on the order in which they are added up.
+// Values whose sums depend on the order of addition.
 Values values_of(int rank, size_t count, int step = 0) {
   Values out(count);
   for (size_t i = 0; i < count; ++i) {
@@ -43,7 +43,7 @@ size_t bytes_for(Transport& transport, size_t largest) {
   return measure.used();
 }
 
-// Called by each rank's thread, and Catch's macros are for one at a time.
+// Each rank's thread calls this; Catch's macros are not thread-safe.
 Arena arena_for(Transport& transport, size_t largest) {
   Result<Arena> arena = Arena::of(bytes_for(transport, largest));
   if (!arena) throw std::bad_alloc();
@@ -60,7 +60,7 @@ bool sum_up(DenseSum& sum, std::span<float> values) {
   }
 }
 
-// Sums of so many values, one after the other, on each rank.
+// Consecutive sums of these sizes on each rank.
 void check(int ranks, size_t largest, const std::vector<size_t>& counts) {
   std::mutex mutex;
   test::as_ranks(ranks, [&](Transport& transport) {
@@ -80,21 +80,23 @@ void check(int ranks, size_t largest, const std::vector<size_t>& counts) {
 
 }  // namespace
 
-TEST_CASE("all ranks have the sums, added up in the order of ranks") {
+TEST_CASE("all ranks get the sums, added in the order of ranks") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     CAPTURE(ranks);
     check(ranks, 1000, {1000});
   }
 }
 
-TEST_CASE("fewer elements than ranks, and none") { check(5, 7, {3, 1, 0, 7}); }
+TEST_CASE("fewer elements than ranks, and none, are summed") {
+  check(5, 7, {3, 1, 0, 7});
+}
 
-TEST_CASE("more pieces than are on their way at once") {
+TEST_CASE("more pieces than can be under way at once are summed") {
   const size_t many = kPieceElements * 5 + 17;
   for (const int ranks : {2, 3}) check(ranks, many, {many, many - 16, 100});
 }
 
-TEST_CASE("memory is that of a few pieces, however large the sum is") {
+TEST_CASE("memory is that of a few pieces for any size of the sum") {
   constexpr size_t kMost = 3 * (kPieceElements + 64) * sizeof(float);
   for (const int ranks : {1, 2, 8, 64}) {
     CAPTURE(ranks);
@@ -105,7 +107,7 @@ TEST_CASE("memory is that of a few pieces, however large the sum is") {
   }
 }
 
-TEST_CASE("all ranks are told of one infinity, and not of it again") {
+TEST_CASE("an infinity is reported on all ranks, and not for later sums") {
   constexpr size_t kMany = kPieceElements * 5 + 17;
   std::mutex mutex;
   test::as_ranks(3, [&](Transport& transport) {
@@ -126,7 +128,7 @@ TEST_CASE("all ranks are told of one infinity, and not of it again") {
   });
 }
 
-TEST_CASE("a transport's error ends it") {
+TEST_CASE("a transport's error ends the sum") {
   ThreadRanks group(2);
   const auto transport = group.transport(0);
   transport->reserve(1);  // too few

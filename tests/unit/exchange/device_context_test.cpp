@@ -1,4 +1,4 @@
-// An exchange of what is in a GPU's memory: sums of device buffers.
+// An exchange of gradients in GPU memory.
 #include <cmath>
 #include <mutex>
 
@@ -47,7 +47,7 @@ void check_conserved(const std::vector<OfRank>& ranks) {
 
 }  // namespace
 
-TEST_CASE("on a GPU nothing is lost, and all weights are the same") {
+TEST_CASE("on a GPU no value is lost, and all ranks get the same weights") {
   const unsigned seed = std::random_device{}();
   const auto [ranks, has_thread] = GENERATE(
       table<int, bool>({{1, false}, {2, true}, {3, false}, {5, true}}));
@@ -69,12 +69,12 @@ TEST_CASE("on a GPU nothing is lost, and all weights are the same") {
   check_conserved(found);
 }
 
-TEST_CASE("on a GPU sums and residuals have the bits that a CPU's have") {
+TEST_CASE("on a GPU sums and residuals have the same bits as on a CPU") {
   const unsigned seed = std::random_device{}();
   const auto residual = GENERATE(ResidualKind::kFloat32,
                                  ResidualKind::kBfloat16, ResidualKind::kHost);
   CAPTURE(seed, residual);
-  // No message is full: which ones of it were taken might differ.
+  // No message is full: a full one might take other elements.
   const std::vector<LayerOptions> layers = {
       {.name = "dense", .elements = 500, .method = Method::kDense},
       {.name = "sparse",
@@ -122,8 +122,8 @@ TEST_CASE("on a GPU sums and residuals have the bits that a CPU's have") {
   }
 }
 
-TEST_CASE("on a GPU what a full message has no room for stays for later") {
-  // Always the same ones are large, and all are of one region.
+TEST_CASE("on a GPU elements beyond a full message stay in the residual") {
+  // The same elements are large in each step, all in one region.
   constexpr size_t kLarge = 32;
   const auto residual =
       GENERATE(ResidualKind::kFloat32, ResidualKind::kBfloat16);
@@ -160,7 +160,7 @@ TEST_CASE("on a GPU what a full message has no room for stays for later") {
   check_all(wrong, "");
 }
 
-TEST_CASE("on a GPU a layer's state, and what densities change, keep all") {
+TEST_CASE("on a GPU saved states and changed densities lose no value") {
   std::vector<OfRank> found(2);
   const auto wrong =
       on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
@@ -196,7 +196,7 @@ TEST_CASE("on a GPU a layer's state, and what densities change, keep all") {
   check_conserved(found);
 }
 
-TEST_CASE("on a GPU a gradient that is no number is not applied on any rank") {
+TEST_CASE("on a GPU a NaN gradient is applied on no rank") {
   const size_t layer = GENERATE(range(size_t(0), size_t(7)));
   CAPTURE(layer);
   const auto wrong =
@@ -232,7 +232,7 @@ TEST_CASE("on a GPU a gradient that is no number is not applied on any rank") {
   CHECK(wrong[0] == wrong[1]);
 }
 
-TEST_CASE("a GPU has the residuals, and the host the messages") {
+TEST_CASE("residuals are in GPU memory, messages in host memory") {
   const auto wrong =
       on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
         const auto layers = device_layers();

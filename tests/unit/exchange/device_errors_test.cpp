@@ -1,4 +1,4 @@
-// What a GPU cannot do. Emulated, as a real one cannot be made to fail.
+// Failures of a GPU, emulated because a real one cannot be made to fail.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -13,7 +13,7 @@ using namespace penstock::exchange;
 using namespace penstock::exchange::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("where a GPU fails all ranks are told, and nobody waits for it") {
+TEST_CASE("the failure of one GPU fails all ranks without waiting") {
   const bool has_thread = GENERATE(false, true);
   const auto wrong =
       on_device_ranks(3, [&](auto transport, Device& device) -> std::string {
@@ -46,13 +46,13 @@ class Watched : public AddScaledOnDevice {
 
 }  // namespace
 
-TEST_CASE("a step of which anything fails is never said to be done") {
+TEST_CASE("a step with any failed operation is never reported as done") {
   const Method method = GENERATE(Method::kDense, Method::kTwoPhase);
   const std::vector<LayerOptions> layers = {
       {.name = "a", .elements = 300, .method = method}};
   const auto has_failed = [](const std::string& text) { return !text.empty(); };
   int failed = 0;
-  // Who is told nothing any more holds each up for a second.
+  // A rank that gets no more messages delays each try by a second.
   const uint64_t stride = method == Method::kDense ? 1 : 3;
   for (uint64_t begun = 0;; begun += stride) {
     CAPTURE(begun);
@@ -87,7 +87,7 @@ TEST_CASE("a step of which anything fails is never said to be done") {
   CHECK(failed >= 3);  // a copy out, a copy back, and an update
 }
 
-TEST_CASE("an exchange may end with gradients under way") {
+TEST_CASE("an exchange can end while gradients are under way") {
   const auto wrong =
       on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
         const auto layers = device_layers();
@@ -107,9 +107,9 @@ TEST_CASE("an exchange may end with gradients under way") {
   check_all(wrong, "");
 }
 
-TEST_CASE("where one rank has no memory in its GPU the others are told") {
-  // Both of a plan's allocations are there for one rank only, whatever comes
-  // first: 11 kB of residuals and 41 kB for copies.
+TEST_CASE("a rank without GPU memory fails the plan of the others") {
+  // There is memory for one rank's two allocations of the plan only, in any
+  // order: 11 kB of residuals and 41 kB for copies.
   const auto layers = device_layers();
   std::barrier ready(2);
   std::atomic<bool> is_first = true;
@@ -140,7 +140,7 @@ TEST_CASE("where one rank has no memory in its GPU the others are told") {
   CHECK(emulated_cuda::allocated_bytes() == 0);
 }
 
-TEST_CASE("what another call did wrong is not taken for an exchange's") {
+TEST_CASE("an earlier CUDA error is not reported as the exchange's") {
   CHECK_FALSE(open_cuda_device(9999).ok());
   const auto device = open_cuda_device(0);
   REQUIRE(device.ok());
@@ -154,7 +154,7 @@ TEST_CASE("what another call did wrong is not taken for an exchange's") {
   CHECK(sums.values() == std::vector<float>(5, 2));
 }
 
-TEST_CASE("what a GPU could not read is no layer's state") {
+TEST_CASE("a failed read by a GPU gives no layer state") {
   std::barrier ready(2);
   const auto wrong =
       on_device_ranks(2, [&](auto transport, Device& device) -> std::string {
@@ -177,7 +177,7 @@ TEST_CASE("what a GPU could not read is no layer's state") {
   CHECK(wrong[1].empty());
 }
 
-TEST_CASE("what a GPU could not pick out is not sent as if it were nothing") {
+TEST_CASE("a failed selection by a GPU is not sent as an empty message") {
   const bool is_two_phase = GENERATE(false, true);
   const auto device = open_cuda_device(0);
   REQUIRE(device.ok());
@@ -209,11 +209,11 @@ TEST_CASE("what a GPU could not pick out is not sent as if it were nothing") {
   CHECK(begun.error().message == "the GPU: the selection: launch failure");
 }
 
-TEST_CASE("an exchange on the second GPU leaves the first one alone") {
+TEST_CASE("an exchange on the second GPU does not use the first") {
   emulated_cuda::made_current();
   const auto layers = device_layers();
   const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
-    // As torch.cuda.device() does, in whose threads a GPU is the current one.
+    // Like torch.cuda.device(), which sets the current GPU of a thread.
     if (cudaSetDevice(1) != cudaSuccess) return "there is no second GPU";
     const auto device = open_cuda_device(1);
     if (!device) return device.error().message;

@@ -34,8 +34,8 @@ inline std::vector<LayerOptions> device_layers() {
            .method = Method::kTwoPhase}};
 }
 
-// A Model, whose gradients are made on a stream, and whose memory has another
-// owner as soon as they were submitted.
+// A Model whose gradients are made on a stream, and whose gradient memory is
+// reused right after submit().
 class DeviceModel {
  public:
   DeviceModel(const std::vector<LayerOptions>& layers, unsigned seed,
@@ -81,7 +81,7 @@ class DeviceModel {
     const cudaError_t copied =
         cudaMemcpyAsync(gradient.data(), host_.gradients[layer].data(), bytes,
                         cudaMemcpyDefault, stream_.get());
-    if (copied != cudaSuccess) {  // as a trainer tells what it cannot do
+    if (copied != cudaSuccess) {  // as a trainer reports its failure
       context.fail(cudaGetErrorString(copied));
       return cudaGetErrorString(copied);
     }
@@ -109,7 +109,7 @@ inline ContextOptions quick_on(Device& device, bool has_thread = false) {
   return options;
 }
 
-// As on_ranks(), each with a device.
+// Like on_ranks(), with a device for each rank.
 inline std::vector<std::string> on_device_ranks(
     int ranks,
     const std::function<std::string(std::unique_ptr<Transport>, Device&)>&

@@ -1,4 +1,4 @@
-// What a GPU does of an exchange, beside what a CPU does.
+// The GPU's part of an exchange, compared with the CPU's.
 #include "exchange/device/device.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct Entries {
   std::vector<float> values;
 };
 
-// The same residual twice.
+// The same residual on the GPU and on the CPU.
 struct Both {
   Both(size_t elements, bool is_rounded, Device& device)
       : cpu_memory(std::move(*Arena::of(elements * 4 + 64))),
@@ -74,7 +74,7 @@ struct Both {
 
 }  // namespace
 
-TEST_CASE("a GPU adds gradients, and rounds, as a CPU does") {
+TEST_CASE("a GPU adds gradients and rounds like a CPU") {
   const unsigned seed = std::random_device{}();
   const bool is_rounded = GENERATE(false, true);
   CAPTURE(seed, is_rounded);
@@ -98,13 +98,13 @@ TEST_CASE("a GPU adds gradients, and rounds, as a CPU does") {
   CHECK(device->status().ok());
 }
 
-TEST_CASE("a GPU picks out what a CPU does") {
+TEST_CASE("a GPU selects the same elements as a CPU") {
   const unsigned seed = std::random_device{}();
   const bool is_rounded = GENERATE(false, true);
   CAPTURE(seed, is_rounded);
   const auto device = some_device();
   for (const size_t elements : kSizes) {
-    // Of half of them more than there is staging for.
+    // At low thresholds more elements than fit into the staging memory.
     for (const float threshold : {0.01f, 2.5f, 100.0f}) {
       CAPTURE(elements, threshold);
       Both both(elements, is_rounded, *device);
@@ -124,7 +124,7 @@ TEST_CASE("a GPU picks out what a CPU does") {
   }
 }
 
-TEST_CASE("what has no room stays in the GPU's memory") {
+TEST_CASE("selected elements without room stay in the GPU's residual") {
   const size_t room = GENERATE(size_t(1), size_t(100), kStaging, kStaging + 1);
   CAPTURE(room);
   constexpr size_t kElements = 10'000;
@@ -145,7 +145,7 @@ TEST_CASE("what has no room stays in the GPU's memory") {
   CHECK(size_t(std::count(left.begin(), left.end(), 0.0f)) == room);
 }
 
-TEST_CASE("a GPU sees what is not finite, and picks it out") {
+TEST_CASE("a GPU detects and selects non-finite elements") {
   const float value = GENERATE(std::nanf(""), -INFINITY);
   const bool is_rounded = GENERATE(false, true);
   CAPTURE(value, is_rounded);
@@ -161,7 +161,7 @@ TEST_CASE("a GPU sees what is not finite, and picks it out") {
   CHECK(taken.indices[0] == 777);
 }
 
-TEST_CASE("a GPU finds a CPU's threshold") {
+TEST_CASE("a GPU finds the same threshold as a CPU") {
   const unsigned seed = std::random_device{}();
   const bool is_rounded = GENERATE(false, true);
   CAPTURE(seed, is_rounded);
@@ -176,7 +176,7 @@ TEST_CASE("a GPU finds a CPU's threshold") {
   }
 }
 
-TEST_CASE("entries come back to a residual of the GPU's") {
+TEST_CASE("entries can be returned to a residual on the GPU") {
   const unsigned seed = std::random_device{}();
   const bool is_rounded = GENERATE(false, true);
   CAPTURE(seed, is_rounded);
@@ -194,7 +194,7 @@ TEST_CASE("entries come back to a residual of the GPU's") {
   both.check_same();
 }
 
-TEST_CASE("sums are added to weights in the GPU's memory") {
+TEST_CASE("sums are added to weights in GPU memory") {
   const auto device = some_device();
   constexpr size_t kElements = 2 * kStaging + 3;
   const OnDevice<float> weights(std::vector<float>(kElements, 1));
@@ -216,7 +216,9 @@ TEST_CASE("sums are added to weights in the GPU's memory") {
   CHECK(weights.values()[2] == -1);
 }
 
-TEST_CASE("a gradient is taken behind what its stream has to do, and no more") {
+TEST_CASE(
+    "a gradient is read after earlier work of its stream, not after later "
+    "work") {
   const auto device = some_device();
   REQUIRE(device->reserve(2, kStaging).ok());
   const OwnStream stream;
@@ -241,7 +243,7 @@ TEST_CASE("a gradient is taken behind what its stream has to do, and no more") {
   CHECK(sums == host);
 }
 
-TEST_CASE("there is no GPU of that number") {
+TEST_CASE("an unknown GPU number is an error") {
   const auto device = open_cuda_device(9999);
   REQUIRE_FALSE(device.ok());
   CHECK(device.error().code == Code::kUnavailable);

@@ -14,7 +14,7 @@ constexpr ExchangeCosts kCosts{2e-5, 8e-9, 1e-9, 4e-10, 2e-8};
 constexpr Method kMethods[] = {Method::kDense, Method::kAllgather,
                                Method::kTwoPhase};
 
-// As `penstock bench exchange --calibrate` measures them.
+// Like the measurements of `penstock bench exchange --calibrate`.
 std::vector<MeasuredExchange> measure(const ExchangeCosts& costs) {
   std::vector<MeasuredExchange> out;
   for (const size_t elements : {1u << 14, 1u << 20, 1u << 24}) {
@@ -28,8 +28,8 @@ std::vector<MeasuredExchange> measure(const ExchangeCosts& costs) {
   return out;
 }
 
-// What four ranks took that share two CPUs and memory: caches hold the smallest
-// layer, and make its elements cheap.
+// Times of four ranks that share two CPUs and memory: the smallest layer fits
+// into caches, which makes its elements cheap.
 const std::vector<MeasuredExchange> kOnTwoCpus = {
     {Method::kDense, {262144, 4, 0.001}, 0.000675},
     {Method::kAllgather, {262144, 4, 0.001}, 0.000276},
@@ -74,7 +74,7 @@ double seconds_of(Method method, const ExchangeSize& size) {
 
 }  // namespace
 
-TEST_CASE("costs are found again from the times that they make") {
+TEST_CASE("the fit recovers costs from the times that they give") {
   const ExchangeCosts found = fit_costs(measure(kCosts));
   CHECK(found.message_s == Approx(kCosts.message_s).epsilon(1e-4));
   CHECK(found.byte_s == Approx(kCosts.byte_s).epsilon(1e-4));
@@ -83,7 +83,7 @@ TEST_CASE("costs are found again from the times that they make") {
   CHECK(found.record_s == Approx(kCosts.record_s).epsilon(1e-4));
 }
 
-TEST_CASE("times that are a little off leave the choice as it is") {
+TEST_CASE("errors of 5% in the times do not change the chosen method") {
   std::vector<MeasuredExchange> measured = measure(kCosts);
   for (size_t i = 0; i < measured.size(); ++i) {
     measured[i].seconds *= i % 2 == 0 ? 1.05 : 0.95;
@@ -96,7 +96,7 @@ TEST_CASE("times that are a little off leave the choice as it is") {
   }
 }
 
-TEST_CASE("small layers do not decide how large ones are exchanged") {
+TEST_CASE("small layers do not determine the method of large ones") {
   const ExchangeCosts found = fit_costs(kOnTwoCpus);
   for (const double density : {0.001, 0.01, 0.05, 0.1}) {
     CAPTURE(density);
@@ -107,7 +107,7 @@ TEST_CASE("small layers do not decide how large ones are exchanged") {
   }
 }
 
-TEST_CASE("no cost is negative where times shrink with a layer") {
+TEST_CASE("no cost is negative for times that fall with the layer's size") {
   const MeasuredExchange measured[] = {{Method::kDense, {1000, 2, 1}, 2e-3},
                                        {Method::kDense, {1000000, 2, 1}, 1e-3}};
   const ExchangeCosts found = fit_costs(measured);

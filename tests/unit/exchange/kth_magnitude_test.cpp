@@ -30,7 +30,7 @@ TEST_CASE("the result equals that of sorting") {
     const size_t k = std::uniform_int_distribution<size_t>(1, n)(random);
     CAPTURE(run, n, k);
     std::vector<float> values(n);
-    // Ties, of many sizes, and numbers of neighbouring bits.
+    // Ties, numbers of many magnitudes, and numbers with neighbouring bits.
     const int kind = run % 3;
     for (float& value : values) {
       const float drawn = normal(random);
@@ -42,7 +42,7 @@ TEST_CASE("the result equals that of sorting") {
   }
 }
 
-TEST_CASE("from the least to the largest magnitude, and beyond") {
+TEST_CASE("denormal, infinite and NaN magnitudes are ordered") {
   const float least = std::numeric_limits<float>::denorm_min();
   const float most = std::numeric_limits<float>::max();
   const float infinity = std::numeric_limits<float>::infinity();

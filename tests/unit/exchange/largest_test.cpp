@@ -23,7 +23,7 @@ std::vector<size_t> taken(const std::vector<float>& values, size_t wanted) {
 
 }  // namespace
 
-TEST_CASE("the largest magnitudes are taken, of ties the first ones") {
+TEST_CASE("the largest magnitudes are taken, and the first ones of ties") {
   const std::vector<float> values = {1, -3, 2, -2, 3, 2, 0};
   CHECK(taken(values, 0).empty());
   CHECK(taken(values, 1) == std::vector<size_t>{1});
@@ -43,7 +43,7 @@ TEST_CASE(
   CHECK(taken({nan, nan, nan}, 2) == std::vector<size_t>{0, 1});
 }
 
-TEST_CASE("as a stable sort by magnitude has it") {
+TEST_CASE("the result equals that of a stable sort by magnitude") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);

@@ -1,6 +1,6 @@
-// What the tests start with mpirun: runs the case of that name as each rank,
-// and prints "rank N: ok", or what went wrong. A second argument gives contexts
-// a thread of their own.
+// The tests start this with mpirun: it runs the named case on each rank and
+// prints "rank N: ok" or the error. With a second argument contexts have their
+// own thread.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kElements = 100'000;
 
-// Of a context with a layer of this method: what all ranks give, all of it.
+// Sums all values of all ranks in a layer of this method.
 std::string sums_all(std::unique_ptr<Transport> transport, Method method,
                      bool has_thread) {
   const auto ranks = float(transport->size());
@@ -48,7 +48,7 @@ std::string sums_all(std::unique_ptr<Transport> transport, Method method,
   return "";
 }
 
-// Rank 1 ends before the others are done; their launcher lets them live.
+// Rank 1 ends before the others are done; the launcher keeps the others alive.
 std::string outlives_a_rank(std::unique_ptr<Transport> transport) {
   const bool dies = transport->rank() == 1;
   Context context(std::move(transport), {.timeout_s = 2});

@@ -34,28 +34,28 @@ class MpiTransport(unittest.TestCase):
     def test_messages_of_a_sender_and_tag_arrive_in_order(self):
         self.check("messages", [1, 2, 3])
 
-    def test_all_ranks_have_what_each_gave(self):
+    def test_all_ranks_have_every_ranks_values(self):
         self.check("all", [1, 2, 5])
 
-    def test_a_message_that_is_too_long_is_an_error(self):
+    def test_a_message_longer_than_the_receivers_room_is_an_error(self):
         self.check("long", [2])
 
-    def test_nothing_waits(self):
+    def test_operations_without_their_counterpart_block_no_call(self):
         self.check("nothing", [2, 3])
 
-    def test_more_than_there_is_room_for_is_an_error(self):
+    def test_operations_beyond_the_reserved_number_are_an_error(self):
         self.check("room", [1])
 
-    def test_sums_of_each_method(self):
+    def test_each_method_sums_all_values(self):
         for method in ("dense", "allgather", "two-phase"):
             self.check(method, [1, 2, 3, 8])
 
-    def test_sums_by_a_thread_of_the_contexts(self):
+    def test_each_method_sums_all_values_in_a_thread_of_its_context(self):
         for method in ("dense", "allgather", "two-phase"):
             self.check(method, [3], "thread")
 
-    def test_a_rank_that_is_killed_is_named_by_all_others(self):
-        # So that mpirun does not end the others.
+    def test_all_other_ranks_name_a_killed_rank(self):
+        # Keeps mpirun from ending the other ranks.
         lines, _, errors = run("outlive", 3, ["--enable-recovery"])
         self.assertEqual(len(lines), 2, errors)
         for line in lines:

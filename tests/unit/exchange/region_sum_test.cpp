@@ -26,7 +26,7 @@ struct Taken {
 
 constexpr size_t kMemory = 1 << 20;
 
-// What stays of a region that begins at `first`.
+// Takes the sums of a region that begins at `first`, with the rest.
 Taken take(RegionSum& sum, size_t room, size_t first, size_t region) {
   Taken out;
   Arena arena = std::move(*Arena::of(kMemory));
@@ -47,7 +47,7 @@ Taken take(RegionSum& sum, size_t room, size_t first, size_t region) {
 
 }  // namespace
 
-TEST_CASE("a layer's elements are each of one region") {
+TEST_CASE("each element of a layer belongs to one region") {
   for (const size_t elements : {0, 1, 15, 16, 17, 1000, 4096}) {
     for (const int ranks : {1, 2, 3, 5, 8, 100}) {
       CAPTURE(elements, ranks);
@@ -64,7 +64,7 @@ TEST_CASE("a layer's elements are each of one region") {
   }
 }
 
-TEST_CASE("the largest sums are taken, the others stay, none is lost") {
+TEST_CASE("the largest sums are taken, the others stay, and none is lost") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);

@@ -22,7 +22,7 @@ std::vector<float> values_of(const Residual& residual) {
 
 }  // namespace
 
-TEST_CASE("both kinds add up, pick out and keep the rest") {
+TEST_CASE("both kinds of residual add, select and keep the rest") {
   const bool is_narrow = GENERATE(false, true);
   CAPTURE(is_narrow);
   Arena arena = memory();
@@ -65,13 +65,13 @@ TEST_CASE("no more selected elements are taken than fit") {
   CHECK(values_of(residual)[2500] == 8);
 }
 
-TEST_CASE("rounding at random has no bias, and is the same when repeated") {
+TEST_CASE("random rounding is unbiased and repeatable") {
   constexpr size_t kElements = 4096;
   constexpr int kSteps = 64;
   Arena arena = memory();
   Residual residual = Residual::bfloat16(kElements, arena);
   Residual again = Residual::bfloat16(kElements, arena);
-  // A sum of 1 has steps of 1/128: without chance none of these would count.
+  // Near 1 bfloat16 has steps of 1/128: rounding to nearest would drop these.
   std::vector<float> gradient(kElements, 1);
   residual.accumulate(gradient);
   again.accumulate(gradient);

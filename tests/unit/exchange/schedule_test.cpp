@@ -6,7 +6,7 @@ using namespace penstock::exchange;
 
 namespace {
 
-// Where bytes cost, and looking at elements hardly.
+// Bytes are expensive, reading elements is cheap.
 constexpr ExchangeCosts kSlowLink{
     .message_s = 1e-9, .byte_s = 1e-8, .select_s = 1e-10};
 
@@ -18,7 +18,7 @@ std::vector<std::vector<int>> layers_of(const std::vector<Group>& groups) {
 
 }  // namespace
 
-TEST_CASE("small layers go together, where the next one has no room") {
+TEST_CASE("small layers share a bucket until it is full") {
   const std::vector<LayerOptions> layers = {
       {.elements = 1000}, {.elements = 40}, {.elements = 2000},
       {.elements = 50},   {.elements = 30}, {.elements = 3000}};
@@ -32,14 +32,14 @@ TEST_CASE("small layers go together, where the next one has no room") {
   CHECK_FALSE(groups[0].is_bucket);
 }
 
-TEST_CASE("one rank has no buckets") {
+TEST_CASE("a single rank has no buckets") {
   const std::vector<LayerOptions> layers = {{.elements = 10}, {.elements = 20}};
   const auto groups = schedule(layers, 1, kSlowLink, 100);
   CHECK(layers_of(groups) == std::vector<std::vector<int>>{{0}, {1}});
   CHECK(groups[0].method == Method::kDense);
 }
 
-TEST_CASE("a method that was asked for is taken, also of a small layer") {
+TEST_CASE("a requested method is used, also for a small layer") {
   const std::vector<LayerOptions> layers = {
       {.elements = 10, .method = Method::kAllgather},
       {.elements = 5000, .method = Method::kDense}};

@@ -24,7 +24,7 @@ struct Picked {
   bool is_finite = true;
 };
 
-// As the header has it, element by element.
+// The header's definition, element by element.
 Picked expected(const std::vector<float>& gradient, std::vector<float> residual,
                 float threshold, uint32_t first, size_t room) {
   Picked out;
@@ -43,7 +43,7 @@ Picked expected(const std::vector<float>& gradient, std::vector<float> residual,
   return out;
 }
 
-// With a wall behind the room.
+// Checks that nothing is written beyond the room.
 Picked picked(const std::vector<float>& gradient, std::vector<float> residual,
               float threshold, uint32_t first, size_t room) {
   Picked out;
@@ -65,7 +65,7 @@ Picked picked(const std::vector<float>& gradient, std::vector<float> residual,
   return out;
 }
 
-// NaN is the same as NaN here.
+// Compares with NaN equal to NaN.
 bool are_same(const std::vector<float>& one, const std::vector<float>& other) {
   return one.size() == other.size() &&
          std::equal(one.begin(), one.end(), other.begin(),
@@ -82,7 +82,7 @@ void check_same(const Picked& one, const Picked& other) {
   CHECK(one.is_finite == other.is_finite);
 }
 
-// Each kind of vector that this CPU has, and none at all.
+// Runs with each vector extension of this CPU, and with none.
 template <class Function>
 void with_each_target(const Function& function) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -150,7 +150,7 @@ TEST_CASE("NaN and infinity are reported at any position") {
   });
 }
 
-TEST_CASE("indices are whole beyond 2^24, where floats have gaps") {
+TEST_CASE("indices beyond 2^24 are exact") {
   with_each_target([] {
     const uint32_t first = (1u << 24) + 1;
     const Picked found = picked({}, std::vector<float>(35, 1), 1, first, 35);

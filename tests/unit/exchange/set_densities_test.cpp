@@ -31,7 +31,7 @@ std::string set_all(Context& context, double density) {
   return set(context, std::vector<double>(kLayers.size(), density));
 }
 
-// Gradients given, sums applied, and what has not been exchanged.
+// Given gradients, applied sums, and residuals.
 struct Sums {
   std::vector<std::vector<float>> given, residual, weights;
 };
@@ -65,7 +65,7 @@ void check_conserved(const std::vector<Sums>& ranks) {
 
 }  // namespace
 
-TEST_CASE("nothing is lost where densities change") {
+TEST_CASE("no value is lost when densities change") {
   const int ranks = GENERATE(1, 2, 3, 5);
   const bool has_thread = GENERATE(false, true);
   CAPTURE(ranks, has_thread);
@@ -87,7 +87,7 @@ TEST_CASE("nothing is lost where densities change") {
   check_conserved(sums);
 }
 
-TEST_CASE("a step exchanges as much as the new density says") {
+TEST_CASE("a step exchanges the share of the new density") {
   std::vector<LayerStats> stats(2);
   std::vector<ContextStats> memory(2);
   const auto wrong = on_ranks(2, [&](auto transport) -> std::string {
@@ -114,7 +114,7 @@ TEST_CASE("a step exchanges as much as the new density says") {
   }
 }
 
-TEST_CASE("densities that cannot be, or differ, change nothing on any rank") {
+TEST_CASE("invalid or different densities change nothing on any rank") {
   const auto row = GENERATE(table<std::string, double>(
       {{"rank 1: layer a: a density of nan is not above 0 and at most 1",
         std::numeric_limits<double>::quiet_NaN()},
@@ -137,7 +137,7 @@ TEST_CASE("densities that cannot be, or differ, change nothing on any rank") {
   check_all(found, text);
 }
 
-TEST_CASE("as many densities as layers are wanted") {
+TEST_CASE("a wrong number of densities is refused") {
   const auto found = on_ranks(2, [&](auto transport) -> std::string {
     Context context(std::move(transport), quick());
     if (std::string bad = plan(context, kLayers); !bad.empty()) return bad;
@@ -146,7 +146,7 @@ TEST_CASE("as many densities as layers are wanted") {
   check_all(found, "rank 0: there are 5 layers, and 1 densities");
 }
 
-TEST_CASE("densities are not set in the middle of a step") {
+TEST_CASE("densities cannot be set during a step") {
   const auto found = on_ranks(2, [&](auto transport) -> std::string {
     const int rank = transport->rank();
     Context context(std::move(transport), quick());
@@ -162,7 +162,7 @@ TEST_CASE("densities are not set in the middle of a step") {
             "been submitted in this one, and others not");
 }
 
-TEST_CASE("a residual is not lost to a dense sum") {
+TEST_CASE("a change to density 1 that would lose a residual is refused") {
   const std::vector<LayerOptions> layers = {{.name = "a", .elements = 3000}};
   ContextOptions options = quick();
   options.costs = {
@@ -184,7 +184,7 @@ TEST_CASE("a residual is not lost to a dense sum") {
             "it has not given away yet would be lost; name a sparse method");
 }
 
-TEST_CASE("a rank that has failed is heard of at once") {
+TEST_CASE("a failed rank fails set_densities() at once") {
   const auto found = on_ranks(2, [&](auto transport) -> std::string {
     const int rank = transport->rank();
     Context context(std::move(transport), quick());
@@ -196,7 +196,7 @@ TEST_CASE("a rank that has failed is heard of at once") {
   CHECK(found[1] == "no data");
 }
 
-TEST_CASE("a rank that does not come is waited for until a time-out") {
+TEST_CASE("a missing rank fails set_densities() after the time-out") {
   ContextOptions options = quick();
   options.timeout_s = 0.5;
   const auto found = on_ranks(2, [&](auto transport) -> std::string {
@@ -205,7 +205,7 @@ TEST_CASE("a rank that does not come is waited for until a time-out") {
     if (std::string bad = plan(context, kLayers); !bad.empty()) return bad;
     if (rank == 1) return "";
     std::string text = set_all(context, 0.1);
-    // It can do nothing more.
+    // The context is unusable afterwards.
     return set_all(context, 0.1) == text ? text : "another error";
   });
   CHECK(found[0].find("not all 2 ranks have planned their exchange within "

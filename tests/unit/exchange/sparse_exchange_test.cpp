@@ -31,7 +31,7 @@ std::unique_ptr<SparseExchange> make(Way way, Transport& transport,
   return std::make_unique<ToEverybody>(transport, arena, layers);
 }
 
-// Called by each rank's thread, and Catch's macros are for one at a time.
+// Each rank's thread calls this; Catch's macros are not thread-safe.
 Arena memory() {
   Result<Arena> arena = Arena::of(kMemory);
   if (!arena) throw std::bad_alloc();
@@ -39,7 +39,7 @@ Arena memory() {
 }
 
 // A layer of whole-numbered gradients, whose sums are exact in any order, and
-// what all ranks did with it.
+// the results of all ranks.
 struct Layer {
   Way way = Way::kTwoPhase;
   bool is_narrow = false;  // its residual
@@ -56,7 +56,7 @@ struct Layer {
   std::vector<std::string> errors;
 };
 
-// Runs an exchange to its end; "" or what went wrong.
+// Runs an exchange to its end; returns the error, or "".
 std::string run(SparseExchange& exchange, const SparseExchange::Input& input) {
   const auto begun = exchange.begin(input);
   if (!begun) return begun.error().message;
@@ -179,9 +179,10 @@ TEST_CASE("applied and residual values add up to the input, bit for bit") {
   }
 }
 
-TEST_CASE("in every eighth step a full message has the largest of its region") {
-  // Of 1 to 32 in each region, 8 and more are large, and 4 have room. With
-  // messages for so few sums there is none to look through all that are large.
+TEST_CASE(
+    "in every eighth step a full message has its region's largest elements") {
+  // Each region has elements of 1 to 32; those from 8 on are large, and 4 fit.
+  // With messages for this few sums not all large ones are examined.
   const uint32_t step = GENERATE(8, 9);
   const size_t sums = GENERATE(4, 32);
   const bool is_narrow = GENERATE(false, true);
@@ -214,7 +215,7 @@ TEST_CASE("in every eighth step a full message has the largest of its region") {
   });
 }
 
-TEST_CASE("with room for all it is the sum of all") {
+TEST_CASE("with enough room the result is the exact sum") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     for (const Way way : {Way::kTwoPhase, Way::kToEverybody}) {
       Layer layer;
@@ -230,7 +231,8 @@ TEST_CASE("with room for all it is the sum of all") {
   }
 }
 
-TEST_CASE("fewer elements than ranks, and none that is large enough") {
+TEST_CASE(
+    "fewer elements than ranks, or none above the threshold, lose no value") {
   Layer layer;
   layer.ranks = 8;
   layer.shape = {3, 1, 1};
@@ -245,7 +247,7 @@ TEST_CASE("fewer elements than ranks, and none that is large enough") {
   for (const double applied : layer.applied[0]) CHECK(applied == 0);
 }
 
-TEST_CASE("an infinity or no number on one rank is told to all") {
+TEST_CASE("NaN on one rank is reported on all ranks") {
   const Way way = GENERATE(Way::kTwoPhase, Way::kToEverybody);
   for (const int bad_rank : {0, 2}) {
     std::atomic<int> told = 0;
@@ -264,7 +266,7 @@ TEST_CASE("an infinity or no number on one rank is told to all") {
   }
 }
 
-TEST_CASE("ranks that have lost each other are told") {
+TEST_CASE("ranks in different layers get an error") {
   const Way way = GENERATE(Way::kTwoPhase, Way::kToEverybody);
   std::mutex mutex;
   std::vector<std::string> errors;

@@ -38,7 +38,7 @@ struct Sent {
 
 }  // namespace
 
-TEST_CASE("a message has what was put in, and is no longer than that") {
+TEST_CASE("a message has exactly its entries and no further bytes") {
   const Sent sent;
   CHECK(sent.bytes == 16 + 2 * 8);
   const auto view = sent.message.read(kHead, sent.bytes, 100, 64);
@@ -48,7 +48,7 @@ TEST_CASE("a message has what was put in, and is no longer than that") {
   CHECK(sent.message.head().is_finite == 1);
 }
 
-TEST_CASE("a full message, and an empty one") {
+TEST_CASE("full and empty messages are read back") {
   std::vector<std::byte> memory(SparseMessage::bytes(3));
   const SparseMessage message(memory, 3);
   for (uint32_t i = 0; i < 3; ++i) {

@@ -12,7 +12,7 @@ using namespace penstock::exchange::test;
 
 namespace {
 
-// What each rank finds wrong, or nothing.
+// A case of transport_cases.h; returns a rank's error, or "".
 using Case = std::string (*)(Transport&);
 void check_case(Case one, const std::vector<int>& counts) {
   for (const int ranks : counts) {
@@ -30,7 +30,7 @@ void check_case(Case one, const std::vector<int>& counts) {
 
 }  // namespace
 
-TEST_CASE("messages of a sender and tag arrive in order, and whole") {
+TEST_CASE("messages of a sender and tag arrive in order and complete") {
   check_case(messages_arrive, {1, 2, 3, 5, 8});
 }
 
@@ -38,15 +38,16 @@ TEST_CASE("all ranks have every rank's values") {
   check_case(all_have_all, {1, 2, 3, 5, 8});
 }
 
-TEST_CASE("a message that is too long for its room is an error there") {
+TEST_CASE("a message longer than the receiver's room is an error there") {
   check_case(too_long_is_an_error, {2});
 }
 
-TEST_CASE("what a rank does not do is not done, and holds up no call") {
+TEST_CASE(
+    "operations without their counterpart stay incomplete and block no call") {
   check_case(nothing_waits, {1, 2, 3});
 }
 
-TEST_CASE("ranks that give different sizes are told, all of them") {
+TEST_CASE("different sizes are an error on all ranks") {
   std::atomic<int> told = 0;
   as_ranks(3, [&](Transport& transport) {
     std::array<float, 4> values{}, all[3];
@@ -59,7 +60,7 @@ TEST_CASE("ranks that give different sizes are told, all of them") {
   CHECK(told == 3);
 }
 
-TEST_CASE("no more is begun than there is room for") {
+TEST_CASE("operations beyond the reserved number are refused") {
   ThreadRanks group(1);
   const auto alone = group.transport(0);
   alone->reserve(2);

@@ -15,8 +15,8 @@ using namespace penstock::exchange;
 
 namespace {
 
-// A layer whose gradients change slowly in size, and differ in it from weight
-// to weight, as real ones do; what is picked out is gone.
+// A layer whose gradients change slowly and differ in size between weights,
+// like real ones; selected elements leave the residual.
 struct Layer {
   std::mt19937 random{1};
   std::vector<float> residual, gradient, scale;
@@ -29,7 +29,7 @@ struct Layer {
     for (float& one : scale) one = sizes(random);
   }
 
-  // Candidates of a step of gradients of that size.
+  // The number of candidates in a step with gradients of that size.
   size_t step(Threshold& threshold, double size) {
     std::normal_distribution<float> normal(0, float(size));
     for (size_t i = 0; i < gradient.size(); ++i) {
@@ -66,7 +66,7 @@ TEST_CASE("the density stays as requested while gradients shrink") {
   CHECK(found[285] <= 250);
 }
 
-TEST_CASE("a jump is followed at once, by looking exactly") {
+TEST_CASE("a jump is followed in the next step by an exact search") {
   Layer layer(10000);
   Threshold threshold(100, 64);
   for (int step = 0; step < 20; ++step) layer.step(threshold, 1);
@@ -92,7 +92,7 @@ TEST_CASE("the threshold is found exactly at the requested interval") {
   CHECK(exact == 3);
 }
 
-TEST_CASE("it is a positive number, whatever comes") {
+TEST_CASE("the threshold stays positive and normal for any input") {
   Threshold threshold(10, 1000);
   for (const float found :
        {0.0f, std::numeric_limits<float>::infinity(), std::nanf("")}) {

@@ -1,5 +1,4 @@
-// What every transport does, as each of its ranks finds it. Each returns what
-// went wrong, or "".
+// Cases for every transport, run on each rank. Each returns the error, or "".
 #pragma once
 
 #include <array>
@@ -36,7 +35,7 @@ inline bool wait_for(Transport& transport,
   return false;
 }
 
-// Messages of a sender and tag arrive in order, and whole.
+// Messages of a sender and tag arrive in order and complete.
 inline std::string messages_arrive(Transport& transport) {
   const int ranks = transport.size();
   const int to = (transport.rank() + 1) % ranks;
@@ -63,7 +62,7 @@ inline std::string messages_arrive(Transport& transport) {
   return "";
 }
 
-// All ranks have what each gave, the later one asked for first.
+// All ranks get every rank's values; the later operation is waited for first.
 inline std::string all_have_all(Transport& transport) {
   const int ranks = transport.size();
   for (int i = 0; i < 50; ++i) {
@@ -84,7 +83,7 @@ inline std::string all_have_all(Transport& transport) {
   return "";
 }
 
-// A message that is too long for its room is an error of who receives it.
+// A message longer than the receiver's room is an error there.
 inline std::string too_long_is_an_error(Transport& transport) {
   std::array<int, 2> values{};
   if (transport.rank() == 0) {
@@ -98,8 +97,8 @@ inline std::string too_long_is_an_error(Transport& transport) {
   return wait_for(transport, request) ? "it was taken" : "";
 }
 
-// What a rank does not do is not done, and holds up no call. A rank sends what
-// another one waits for when that one has looked for it in vain.
+// Operations without their counterpart stay incomplete and block no call. A
+// rank sends only after the receiver has found no message.
 inline std::string nothing_waits(Transport& transport) {
   const int ranks = transport.size();
   const int next = (transport.rank() + 1) % ranks;

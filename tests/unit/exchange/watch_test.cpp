@@ -9,7 +9,7 @@ namespace {
 
 const Watch::Time kStart{1h};
 
-// Looks again and again until then.
+// Checks repeatedly until that time.
 bool look_until(Watch& watch, Watch::Time& now, Watch::Time end) {
   bool is_overdue = false;
   for (; now < end; now += 20ms) {
@@ -20,7 +20,7 @@ bool look_until(Watch& watch, Watch::Time& now, Watch::Time end) {
 
 }  // namespace
 
-TEST_CASE("who stands still listens every 10 ms") {
+TEST_CASE("a waiting rank checks every 10 ms") {
   Watch watch(60, kStart);
   CHECK_FALSE(watch.is_due(kStart + 9ms));
   CHECK(watch.is_due(kStart + 10ms));
@@ -28,7 +28,7 @@ TEST_CASE("who stands still listens every 10 ms") {
   CHECK(watch.is_due(kStart + 20ms));
 }
 
-TEST_CASE("an exchange is overdue when it has taken longer than it may") {
+TEST_CASE("an exchange is overdue after its time-out") {
   Watch watch(2, kStart);
   Watch::Time now = kStart;
   watch.begin(now);
@@ -39,7 +39,7 @@ TEST_CASE("an exchange is overdue when it has taken longer than it may") {
   CHECK_FALSE(look_until(watch, now, kStart + 4s));
 }
 
-TEST_CASE("time in which nobody looked does not count") {
+TEST_CASE("time without checks does not count") {
   Watch watch(2, kStart);
   Watch::Time now = kStart;
   watch.begin(now);

@@ -96,7 +96,7 @@ TEST_CASE("each picture below a folder becomes a record, in byte order") {
   CHECK(database->is_from_sidecar());
 }
 
-TEST_CASE("several transactions make one database") {
+TEST_CASE("several transactions write one database") {
   const TempFolder folder;
   DatabaseWriter writer;
   REQUIRE(writer.open(folder.path(), uint64_t{64} << 20));
@@ -126,7 +126,7 @@ TEST_CASE("the map grows with the database") {
   for (size_t i = 0; i < 1000; ++i) CHECK(records[i].hash == hashes[i]);
 }
 
-TEST_CASE("what cannot be imported says why, and leaves nothing") {
+TEST_CASE("a failed import is an error with its cause and leaves no file") {
   const Source there(1);
   ::mkdir(there.database.c_str(), 0700);
   Error error = there.error();
@@ -174,7 +174,7 @@ TEST_CASE("tensors are not imported") {
              ContainsSubstring(file + ": records of a tensor"));
 }
 
-TEST_CASE("an import that is interrupted leaves nothing") {
+TEST_CASE("an interrupted import leaves no file") {
   const Source it(300);
   const Error error =
       it.error([](uint64_t done, uint64_t) { return done < 200; });
@@ -184,7 +184,7 @@ TEST_CASE("an import that is interrupted leaves nothing") {
   CHECK(names_in(it.folder.path()) == std::vector<std::string>{"in"});
 }
 
-TEST_CASE("a file that vanishes meanwhile is named") {
+TEST_CASE("the error for a file removed during the import names it") {
   const Source it(300);
   const std::string victim = it.source + "/00000200.jpg";
   const Error error = it.error([&](uint64_t done, uint64_t) {
@@ -196,7 +196,7 @@ TEST_CASE("a file that vanishes meanwhile is named") {
   CHECK(names_in(it.folder.path()) == std::vector<std::string>{"in"});
 }
 
-TEST_CASE("a full disk is told, and nothing stays on it") {
+TEST_CASE("a full disk is an error and leaves no file") {
   if (::geteuid() != 0) return;  // needs root, to mount a small one
   const Source it(300, 100000);
   const std::string disk = it.folder.path("disk");

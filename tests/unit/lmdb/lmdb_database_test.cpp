@@ -11,7 +11,7 @@ using namespace penstock::lmdb;
 using namespace penstock::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a folder with data.mdb is a database, and so is a file") {
+TEST_CASE("a folder with data.mdb and a file are both databases") {
   const TempFolder folder;
   write_lmdb(folder.path("data.mdb"), {10, 20, 30});
   for (const std::string& path : {folder.path(), folder.path("data.mdb")}) {
@@ -24,7 +24,7 @@ TEST_CASE("a folder with data.mdb is a database, and so is a file") {
   }
 }
 
-TEST_CASE("what is no database is named") {
+TEST_CASE("the error for a path without a database names it") {
   const TempFolder folder;
   const auto error_of = [](const std::string& path) {
     auto database = Database::open(path, {});
@@ -43,7 +43,7 @@ TEST_CASE("what is no database is named") {
   CHECK(pipe.message == folder.path("pipe") + ": no regular file");
 }
 
-TEST_CASE("a database that changed after it was opened is told so") {
+TEST_CASE("a change after opening is detected") {
   const TempFolder folder;
   const std::string file = folder.path("a");
   write_lmdb(file, {10, 20, 30});

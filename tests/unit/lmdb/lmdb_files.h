@@ -1,4 +1,4 @@
-// Databases that liblmdb writes, and what its cursor reads of them.
+// Databases written by liblmdb, and their records as its cursor reads them.
 #pragma once
 
 #include <lmdb.h>
@@ -13,7 +13,7 @@
 
 namespace penstock::test {
 
-// Writes to a data file (MDB_NOSUBDIR); aborts where liblmdb fails.
+// Writes to a data file (MDB_NOSUBDIR); aborts on an error of liblmdb.
 class LmdbWriter {
  public:
   explicit LmdbWriter(const std::string& file, unsigned database_flags = 0,
@@ -24,7 +24,7 @@ class LmdbWriter {
 
   void begin();
   void put(const std::string& key, const std::string& value);
-  void remove(const std::string& key);  // one that is not there, too
+  void remove(const std::string& key);  // missing keys are ignored
   void commit();
   void abort();
 

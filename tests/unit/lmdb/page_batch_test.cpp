@@ -36,7 +36,7 @@ struct Numbers {
 
 }  // namespace
 
-TEST_CASE("a batch's ranges are filled, more than are under way at once") {
+TEST_CASE("all ranges are filled, also more than can be under way at once") {
   const Numbers numbers;
   for (const ReadWith with : {ReadWith::kBest, ReadWith::kPread}) {
     PageBatch batch(with);
@@ -60,7 +60,7 @@ TEST_CASE("a batch's ranges are filled, more than are under way at once") {
   }
 }
 
-TEST_CASE("a range without bytes is none") {
+TEST_CASE("ranges without bytes are ignored") {
   const Numbers numbers;
   for (const ReadWith with : {ReadWith::kBest, ReadWith::kPread}) {
     std::vector<uint8_t> into(20);
@@ -74,7 +74,7 @@ TEST_CASE("a range without bytes is none") {
 }
 
 TEST_CASE(
-    "a range beyond the file's end is an error, and the next batch none") {
+    "a range beyond the file's end is an error, and the next batch works") {
   const Numbers numbers;
   for (const ReadWith with : {ReadWith::kBest, ReadWith::kPread}) {
     PageBatch batch(with);
@@ -93,8 +93,8 @@ TEST_CASE(
   }
 }
 
-// Filters of containers may let a process set io_uring up, and not enter it.
-TEST_CASE("a ring that may not be entered is done without") {
+// Container filters may allow io_uring_setup() but not io_uring_enter().
+TEST_CASE("without permission for io_uring_enter() pread() is used") {
   const Numbers numbers;
   CHECK(holds_when_refused(SYS_io_uring_enter, EPERM, [&] {
     std::vector<uint8_t> into(20000);
@@ -109,12 +109,12 @@ TEST_CASE("a ring that may not be entered is done without") {
   }));
 }
 
-TEST_CASE("a kernel that cannot say what its ring reads is read without") {
+TEST_CASE("without io_uring's probe pread() is used") {
   CHECK(holds_when_refused(SYS_io_uring_register, EINVAL,
                            [] { return !PageBatch().has_io_uring(); }));
 }
 
-TEST_CASE("a read that fails says where") {
+TEST_CASE("a failed read is an error with its offset") {
   const TempFolder folder;
   const UniqueFd fd(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY));
   for (const ReadWith with : {ReadWith::kBest, ReadWith::kPread}) {

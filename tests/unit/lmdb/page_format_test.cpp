@@ -1,4 +1,4 @@
-// What is no LMDB database, or none that is read, and what is damaged.
+// Files that are not LMDB databases, unsupported databases and damaged ones.
 #include "loader/lmdb/page_format.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ struct Sample {
     sizes[7] = 10000;
     write_lmdb(file, sizes, 100);  // both meta pages have a tree
   }
-  // Of both meta pages.
+  // Overwrites bytes of both meta pages.
   void patch_metas(uint64_t offset, const std::vector<uint8_t>& bytes) const {
     patch_file(file, offset, bytes);
     patch_file(file, kPage + offset, bytes);
@@ -52,7 +52,7 @@ struct Sample {
   }
 };
 
-// Ends a walk that reads without end.
+// Ends an endless walk.
 class FewPages : public lmdb::FilePages {
  public:
   explicit FewPages(int fd) : FilePages(fd, lmdb::PageBatch()) {}
@@ -73,7 +73,7 @@ void check(const Error& error, Code code, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a file that is no database is told so") {
+TEST_CASE("a file that is not a database is refused") {
   const TempFolder folder;
   write_file(folder.path("empty"), {});
   write_file(folder.path("text"), std::vector<uint8_t>(8192, 'x'));
@@ -85,7 +85,8 @@ TEST_CASE("a file that is no database is told so") {
   check(text.error(), Code::kInvalidArgument, "lacks LMDB's magic number");
 }
 
-TEST_CASE("databases of other machines and versions say what to do") {
+TEST_CASE(
+    "databases of other machines and versions are refused with a remedy") {
   const Sample sample;
   std::vector<uint8_t> first(kPage);
   const auto set = [&](size_t at, std::vector<uint8_t> magic) {
@@ -105,7 +106,7 @@ TEST_CASE("databases of other machines and versions say what to do") {
   check(sample.error(), Code::kInvalidArgument, "of format 2; allowed: 1");
 }
 
-TEST_CASE("a damaged meta page is told from a good one") {
+TEST_CASE("a damaged meta page is detected") {
   const struct {
     uint64_t offset;
     std::vector<uint8_t> bytes;
@@ -134,7 +135,7 @@ TEST_CASE("a damaged meta page is told from a good one") {
   check(sample.error(), Code::kIo, "two page sizes");
 }
 
-TEST_CASE("several values a key, and sub-databases, are refused") {
+TEST_CASE("duplicate keys and sub-databases are refused") {
   const TempFolder folder;
   const std::string dup = folder.path("dup"), sub = folder.path("sub");
   {
@@ -159,7 +160,8 @@ TEST_CASE("several values a key, and sub-databases, are refused") {
         "own: mdb_dump -s NAME DB");
 }
 
-TEST_CASE("a truncated file is told so, wherever it ends") {
+TEST_CASE(
+    "a file truncated anywhere is refused unless only free pages are missing") {
   const Sample sample;
   const auto whole = file_bytes(sample.file);
   const auto records = records_by_liblmdb(sample.file);
@@ -168,7 +170,7 @@ TEST_CASE("a truncated file is told so, wherever it ends") {
     REQUIRE(::truncate(sample.file.c_str(), static_cast<off_t>(bytes)) == 0);
     auto walked = records_by_walk(sample.file);
     if (walked) {
-      // What is missing is a free page.
+      // Only free pages are missing.
       CHECK(*walked == records);
     } else {
       ++cut;
@@ -180,7 +182,7 @@ TEST_CASE("a truncated file is told so, wherever it ends") {
   CHECK(cut > 10);
 }
 
-TEST_CASE("a damaged page is named") {
+TEST_CASE("the error for a damaged page names it") {
   constexpr uint8_t kBranch = 1, kLeaf = 2;
   const struct {
     uint8_t kind;
@@ -211,7 +213,7 @@ TEST_CASE("a damaged page is named") {
   }
 }
 
-TEST_CASE("a damaged node is told from a good one") {
+TEST_CASE("a damaged node is detected") {
   const Sample sample;
   const auto whole = file_bytes(sample.file);
   const uint64_t leaf = sample.first_leaf() * kPage;
@@ -231,7 +233,7 @@ TEST_CASE("a damaged node is told from a good one") {
   check(sample.error(), Code::kIo, "it refers to page 1,");
 }
 
-TEST_CASE("a circle of pages ends, and a missing leaf is missed") {
+TEST_CASE("cycles of pages and missing leaves are errors") {
   const Sample sample;
   const auto whole = file_bytes(sample.file);
   const uint64_t root = sample.root();
@@ -243,7 +245,7 @@ TEST_CASE("a circle of pages ends, and a missing leaf is missed") {
   REQUIRE_FALSE(walked);
   CHECK(walked.error().code == Code::kIo);
   write_file(sample.file, whole);
-  // All children are the root itself, and the tree is said to be deep.
+  // All children are the root itself, in a tree with a large depth.
   sample.patch_metas(94, {32, 0});
   const uint64_t nodes = (number_at(whole, branch + 12) - 16) / 2;
   for (uint64_t i = 0; i < nodes; ++i) {
@@ -260,7 +262,7 @@ TEST_CASE("a circle of pages ends, and a missing leaf is missed") {
   check(leaves.error(), Code::kIo, "more pages than it has");
 }
 
-TEST_CASE("more records than the database has are not taken") {
+TEST_CASE("records beyond the database's count are refused") {
   const Sample sample;
   sample.patch_metas(120, {50});
   const UniqueFd fd(::open(sample.file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -276,7 +278,7 @@ TEST_CASE("more records than the database has are not taken") {
   CHECK(taken <= 50);
 }
 
-TEST_CASE("an overflow page's header is compared with the leaf") {
+TEST_CASE("an overflow page's header must match its leaf") {
   const Sample sample;
   const auto whole = file_bytes(sample.file);
   auto database = lmdb::Database::open(sample.file, {});

@@ -1,5 +1,5 @@
 // Databases of machines with other page sizes: liblmdb takes the size from
-// sysconf(), which this program has of its own.
+// sysconf(), which this program overrides.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ TEST_CASE("databases of any page size are read") {
     INFO((walked ? "" : walked.error().message));
     REQUIRE(walked);
     CHECK(*walked == records_by_liblmdb(file));
-    // LMDB 0.9 has no larger ones, whatever the machine has.
+    // LMDB 0.9 limits pages to this size on any machine.
     auto database = lmdb::Database::open(file, {});
     REQUIRE(database);
     CHECK(database->snapshot().meta.page_bytes == std::min(size, 32768L));

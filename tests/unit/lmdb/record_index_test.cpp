@@ -25,7 +25,7 @@ void check_same(const RecordIndex& index,
 
 }  // namespace
 
-TEST_CASE("rows of equal records take one part") {
+TEST_CASE("equally spaced rows of records take one part") {
   std::vector<RecordSpan> records;
   for (uint64_t row = 0; row < 50; ++row) {
     for (uint64_t i = 0; i < 20; ++i) {
@@ -42,7 +42,7 @@ TEST_CASE("rows of equal records take one part") {
   CHECK_FALSE(index.find({1000000 - 4096, 3000}));
 }
 
-TEST_CASE("rows may go backwards, in rows that do too") {
+TEST_CASE("rows may have negative strides") {
   std::vector<RecordSpan> records;
   for (uint64_t row = 0; row < 50; ++row) {
     for (uint64_t i = 0; i < 10; ++i) {
@@ -54,7 +54,7 @@ TEST_CASE("rows may go backwards, in rows that do too") {
   CHECK(index.parts().size() == 1);
 }
 
-TEST_CASE("few regular records, and irregular ones, are listed") {
+TEST_CASE("short rows and irregular records are listed") {
   std::vector<RecordSpan> records;
   for (uint32_t i = 0; i < 100; ++i)
     records.push_back({uint64_t{i} * 5000, 100 + i});
@@ -73,13 +73,13 @@ TEST_CASE("few regular records, and irregular ones, are listed") {
   CHECK(index.computed() == 30);
 }
 
-TEST_CASE("an empty index has nothing") {
+TEST_CASE("an empty index has no records") {
   const RecordIndex index = index_of({});
   CHECK(index.size() == 0);
   CHECK_FALSE(index.find({0, 0}));
 }
 
-TEST_CASE("whatever the records, the index gives them back") {
+TEST_CASE("the index returns any records unchanged") {
   const uint64_t seed = std::random_device()();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

@@ -8,12 +8,12 @@ TEST_CASE("keys have eight digits and the label") {
   CHECK(record_key(0, kUnlabelled) == "00000000");
   CHECK(record_key(42, 0) == "00000042/0");
   CHECK(record_key(kMostNumbered - 1, INT32_MAX) == "99999999/2147483647");
-  // In the order of their numbers, whatever the labels.
+  // Keys are ordered by number, whatever the labels.
   CHECK(record_key(8, 900) < record_key(9, 1));
   CHECK(record_key(8, 900) < record_key(9, kUnlabelled));
 }
 
-TEST_CASE("a label is read from such keys only") {
+TEST_CASE("a label is read only from keys of this form") {
   for (const int32_t label : {kUnlabelled, 0, 7, 999, INT32_MAX}) {
     CHECK(label_in_key(record_key(123, label)) == label);
   }

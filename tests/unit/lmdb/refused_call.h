@@ -12,14 +12,14 @@
 
 namespace penstock::test {
 
-// The low half of an argument, of which the bits in mask have to be value.
+// Compares the low half of an argument: (argument & mask) == value.
 struct RefusedArgument {
   uint32_t place = 0;
   uint32_t mask = 0;
   uint32_t value = 0;
 };
 
-// To this thread, and to those that it makes.
+// Refuses the call to this thread and to its later children.
 inline bool refuse_call(uint32_t number, uint32_t errno_value,
                         RefusedArgument argument = {}) {
   const auto place = static_cast<uint32_t>(offsetof(seccomp_data, args) +
@@ -37,7 +37,7 @@ inline bool refuse_call(uint32_t number, uint32_t errno_value,
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// Whether `is_right` is in a child that gets this error from this call.
+// Whether `is_right` returns true in a child process that gets this error.
 template <class F>
 bool holds_when_refused(uint32_t number, uint32_t errno_value, F is_right) {
   const pid_t child = ::fork();

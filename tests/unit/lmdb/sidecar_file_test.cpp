@@ -35,7 +35,7 @@ struct Opened {
 
 }  // namespace
 
-TEST_CASE("who may read a database may read its index") {
+TEST_CASE("the index gets the access mode of its database") {
   const Opened opened;
   for (const mode_t mode : {0640U, 0604U}) {
     REQUIRE(::chmod(opened.file.c_str(), mode) == 0);
@@ -49,7 +49,7 @@ TEST_CASE("who may read a database may read its index") {
   CHECK(opened.files() == 3);
 }
 
-TEST_CASE("an index that cannot be written says what to do") {
+TEST_CASE("the error for an unwritable index names the remedy") {
   const Opened opened;
   const auto fails_with = [&](Code code, const char* text) {
     auto bytes = write_sidecar(*opened.database);
@@ -70,7 +70,7 @@ TEST_CASE("an index that cannot be written says what to do") {
   CHECK(opened.files() == 3);
 }
 
-TEST_CASE("an index of a database that has changed is not written") {
+TEST_CASE("the index of a changed database is not written") {
   const Opened opened;
   LmdbWriter writer(opened.file);
   writer.begin();

@@ -37,8 +37,7 @@ struct Indexed {
   void save(const std::string& contents) const {
     write_file(sidecar_path(file), bytes_of(contents));
   }
-  // The database as a reader opens it, for whatever reason it did not take the
-  // sidecar.
+  // Opens the database like a reader; returns why the sidecar was refused.
   std::string refusal(const std::string& contents) const {
     save(contents);
     auto database = Database::open(file, {});
@@ -58,7 +57,7 @@ std::vector<size_t> irregular(size_t count) {
   return sizes;
 }
 
-// With the checksum that belongs to the contents.
+// Appends the checksum of the contents.
 std::string sealed(std::string body) {
   uint8_t bytes[8];
   put(bytes, checksum(body));
@@ -74,7 +73,7 @@ std::string with(std::string text, size_t at, Number number) {
 
 }  // namespace
 
-TEST_CASE("a sidecar gives the records back without a walk") {
+TEST_CASE("a sidecar returns the records without a walk") {
   for (const auto& sizes :
        {std::vector<size_t>(2000, 12288), std::vector<size_t>(20000, 300),
         irregular(3000), std::vector<size_t>{}, std::vector<size_t>{5}}) {
@@ -89,7 +88,7 @@ TEST_CASE("a sidecar gives the records back without a walk") {
   }
 }
 
-TEST_CASE("records of one size are computed; others take a few bytes each") {
+TEST_CASE("records of one size are computed, others take a few bytes each") {
   const Indexed regular(std::vector<size_t>(5000, 12288));
   CHECK(regular.index.computed() > 4500);
   CHECK(regular.text.size() < 5000);
@@ -97,7 +96,7 @@ TEST_CASE("records of one size are computed; others take a few bytes each") {
   CHECK(mixed.text.size() < size_t{6} * 4000);
 }
 
-TEST_CASE("a database without a sidecar is no refusal") {
+TEST_CASE("a missing sidecar is not a refusal") {
   const Indexed indexed({10, 20});
   REQUIRE(::unlink(sidecar_path(indexed.file).c_str()) == 0);
   auto database = Database::open(indexed.file, {});
@@ -106,7 +105,7 @@ TEST_CASE("a database without a sidecar is no refusal") {
   CHECK(database->sidecar_refusal().empty());
 }
 
-TEST_CASE("a damaged sidecar is not believed") {
+TEST_CASE("a damaged sidecar is refused") {
   const Indexed indexed(irregular(300));
   const std::string& text = indexed.text;
   CHECK_THAT(indexed.refusal("something else"),
@@ -139,7 +138,7 @@ TEST_CASE("a damaged sidecar is not believed") {
              ContainsSubstring("of its list is beyond the database's end"));
 }
 
-TEST_CASE("labels go with the index") {
+TEST_CASE("the index contains the labels") {
   const Indexed plain(irregular(300));
   CHECK_FALSE(plain.index.has_labels());
   RecordIndexBuilder builder;
@@ -181,7 +180,7 @@ TEST_CASE("labels go with the index") {
   CHECK(parsed->label(0) == INT32_MAX);
 }
 
-TEST_CASE("rows that leave the file are not believed") {
+TEST_CASE("rows outside the file are refused") {
   const Indexed indexed(std::vector<size_t>(1000, 3000));
   REQUIRE(indexed.index.parts().front().listed == 0);
   // The first part's offset, strides, and counts.
@@ -195,14 +194,14 @@ TEST_CASE("rows that leave the file are not believed") {
                 {120, uint64_t{1} << 60},
                 {128, uint64_t{1} << 50}};
   for (const auto& it : kCases) {
-    // A row of its own has no stride to the next.
+    // A single row has no stride to the next.
     const std::string two_rows = with(indexed.text, 120, uint64_t{2});
     CHECK_THAT(indexed.refusal(with(two_rows, it.at, it.number)),
                ContainsSubstring("its part 0 is damaged"));
   }
 }
 
-TEST_CASE("another state of the database needs another sidecar") {
+TEST_CASE("a sidecar of another state of the database is refused") {
   const Indexed indexed(irregular(300));
   const std::string& text = indexed.text;
   const struct {
@@ -227,9 +226,9 @@ TEST_CASE("another state of the database needs another sidecar") {
   CHECK_THAT(indexed.refusal(text), ContainsSubstring("differs"));
 }
 
-// All of the identity is right, as if a database had been rebuilt with other
-// records in the same second.
-TEST_CASE("a sidecar of other records is found out by a sample") {
+// The identity is right, as for a database rebuilt with other records in the
+// same second.
+TEST_CASE("a sidecar of other records is refused after checking a sample") {
   const Indexed indexed(irregular(300));
   auto sizes = irregular(300);
   for (size_t& size : sizes) size += 1;
@@ -238,13 +237,13 @@ TEST_CASE("a sidecar of other records is found out by a sample") {
   CHECK_THAT(indexed.refusal(text),
              ContainsSubstring("the index is not this database's: record 0 is "
                                "elsewhere"));
-  // One record less, at the front: only the order differs.
+  // Without the first record only the order differs.
   RecordIndexBuilder builder;
   for (uint64_t i = 1; i < 300; ++i) builder.add(indexed.index.at(i));
   builder.add(indexed.index.at(0));
   text = format_sidecar(indexed.snapshot, builder.finish());
   CHECK_THAT(indexed.refusal(text), ContainsSubstring("record 0 is elsewhere"));
-  // Right at both ends, and nowhere else.
+  // Right at both ends only.
   RecordIndexBuilder middle;
   for (uint64_t i = 0; i < 300; ++i) {
     RecordSpan value = indexed.index.at(i);
@@ -256,7 +255,7 @@ TEST_CASE("a sidecar of other records is found out by a sample") {
              ContainsSubstring("the index is not this database's"));
 }
 
-TEST_CASE("a sidecar that cannot be read is named") {
+TEST_CASE("the refusal of an unreadable sidecar names it") {
   const Indexed indexed({1});
   REQUIRE(::unlink(sidecar_path(indexed.file).c_str()) == 0);
   REQUIRE(::mkdir(sidecar_path(indexed.file).c_str(), 0700) == 0);

@@ -33,8 +33,8 @@ void rewrite(LmdbWriter& writer, char byte) {
   writer.commit();
 }
 
-// Another process that rewrites all records with another byte each time, as
-// fast as it can. It goes with the object.
+// A process that rewrites all records with another byte each time, as fast as
+// possible, until the destructor ends it.
 class OtherWriter {
  public:
   explicit OtherWriter(const std::string& file) : child_(::fork()) {
@@ -56,7 +56,7 @@ class OtherWriter {
   pid_t child_;
 };
 
-// Everything that the snapshot has, read page by page.
+// All pages of the snapshot, read one by one.
 Result<std::vector<std::string>> values_of(int fd, const Snapshot& snapshot) {
   FilePages pages(fd, PageBatch());
   std::vector<RecordSpan> spans;
@@ -85,7 +85,7 @@ bool are_all(const std::vector<std::string>& values, char byte) {
 }  // namespace
 
 TEST_CASE(
-    "a snapshot outlives one transaction, and the second one is noticed") {
+    "a snapshot stays valid over one transaction, and the second is detected") {
   const TempFolder folder;
   LmdbWriter writer(folder.path("a"));
   rewrite(writer, 'a');
@@ -100,7 +100,7 @@ TEST_CASE(
   REQUIRE(values);
   CHECK(are_all(*values, 'b'));
   CHECK(check_intact(fd.get(), *snapshot));
-  // A transaction under way writes to no page of the snapshot either.
+  // An open transaction writes to no page of the snapshot either.
   writer.begin();
   for (uint64_t i = 0; i < 300; ++i) {
     writer.put(number_key(i), std::string(5000, 'd'));
@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK_THAT(intact.error().message, ContainsSubstring("is being written"));
 }
 
-TEST_CASE("a file that is replaced in place is noticed") {
+TEST_CASE("a file overwritten in place is detected") {
   const TempFolder folder;
   write_lmdb(folder.path("a"), std::vector<size_t>(100, 5000), 10);
   write_lmdb(folder.path("b"), std::vector<size_t>(100, 4000), 11);
@@ -129,7 +129,7 @@ TEST_CASE("a file that is replaced in place is noticed") {
   CHECK_THAT(empty.error().message, ContainsSubstring("has become shorter"));
 }
 
-TEST_CASE("the file's bytes say whether the state is still the newest") {
+TEST_CASE("the file's bytes show whether the state is still the newest") {
   const TempFolder folder;
   const std::string file = folder.path("a");
   LmdbWriter writer(file);
@@ -140,12 +140,12 @@ TEST_CASE("the file's bytes say whether the state is still the newest") {
   CHECK(is_unchanged(file_bytes(file), *snapshot));
   CHECK_FALSE(is_unchanged(Bytes(file_bytes(file)).first(4096), *snapshot));
   rewrite(writer, 'b');
-  // One meta page still has it: it is not the newest.
+  // One meta page still has this state, but not as the newest.
   CHECK_FALSE(is_unchanged(file_bytes(file), *snapshot));
   CHECK(check_intact(fd.get(), *snapshot));
 }
 
-TEST_CASE("a storage that fails is not taken for a writer") {
+TEST_CASE("a storage error is not reported as a write") {
   const TempFolder folder;
   write_lmdb(folder.path("a"), std::vector<size_t>(100, 10));
   const UniqueFd fd(::open(folder.path("a").c_str(), O_RDONLY | O_CLOEXEC));
@@ -158,7 +158,7 @@ TEST_CASE("a storage that fails is not taken for a writer") {
   }));
 }
 
-TEST_CASE("what is read beside a writer is one transaction's, or refused") {
+TEST_CASE("reads during a write give one transaction's data or are refused") {
   const TempFolder folder;
   const std::string file = folder.path("a");
   {
@@ -187,7 +187,7 @@ TEST_CASE("what is read beside a writer is one transaction's, or refused") {
   CHECK(read + refused > 0);
 }
 
-TEST_CASE("a walk beside a writer says that it is being written") {
+TEST_CASE("a failed walk during a write reports the write") {
   const TempFolder folder;
   const std::string file = folder.path("a");
   {

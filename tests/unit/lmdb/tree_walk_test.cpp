@@ -42,7 +42,7 @@ TEST_CASE("an empty database has no records") {
   const std::string file = folder.path("a.lmdb");
   write_lmdb(file, {});
   check_same(file);
-  // One that was never written to has no tree, and neither a last record.
+  // A database that was never written has no tree and no last record.
   const std::string other = folder.path("b.lmdb");
   { LmdbWriter only_opened(other); }
   check_same(other);
@@ -61,10 +61,10 @@ TEST_CASE("large values are in overflow pages") {
   check_same(folder.path("a"));
 }
 
-TEST_CASE("small and large values are mixed") {
+TEST_CASE("small and large values can be mixed") {
   const TempFolder folder;
   std::vector<size_t> sizes;
-  // Around what a leaf page holds, around whole overflow pages, and none.
+  // Sizes around a leaf page's limit, around whole overflow pages, and zero.
   for (size_t i = 0; i < 3000; ++i) {
     const size_t choices[] = {0,    1,    i,    2000, 2026, 2027,
                               2038, 4080, 4081, 8176, 8177, 65536 + i};
@@ -88,7 +88,7 @@ TEST_CASE("long keys make a deep tree") {
   CHECK(depth_of(folder.path("a")) >= 5);
 }
 
-TEST_CASE("deleted records leave no trace, nor what was aborted") {
+TEST_CASE("deleted records and aborted transactions leave no trace") {
   const TempFolder folder;
   write_lmdb(folder.path("a"), std::vector<size_t>(5000, 3000), 1000);
   LmdbWriter writer(folder.path("a"));
@@ -108,7 +108,7 @@ TEST_CASE("deleted records leave no trace, nor what was aborted") {
   check_same(folder.path("a"));
 }
 
-TEST_CASE("keys in another order are in the tree's order") {
+TEST_CASE("keys of another order come in the tree's order") {
   const TempFolder folder;
   LmdbWriter writer(folder.path("a"), MDB_REVERSEKEY);
   writer.begin();
@@ -119,7 +119,7 @@ TEST_CASE("keys in another order are in the tree's order") {
 
 // Insertions, deletions and replacements at random, in transactions that are
 // committed or aborted; after some of them every record is compared.
-TEST_CASE("whatever was done to a database, its records are liblmdb's") {
+TEST_CASE("after any operations the records equal those of liblmdb") {
   const uint64_t seed = seed_or(std::random_device()());
   INFO("PENSTOCK_TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
@@ -150,7 +150,7 @@ TEST_CASE("whatever was done to a database, its records are liblmdb's") {
   }
 }
 
-TEST_CASE("leaf pages can be divided, and their records found apart") {
+TEST_CASE("divided leaf pages can be walked separately") {
   const TempFolder folder;
   write_lmdb(folder.path("a"), std::vector<size_t>(4000, 500));
   const UniqueFd fd(::open(folder.path("a").c_str(), O_RDONLY));

@@ -28,7 +28,7 @@ std::string difference(std::string_view our_key, std::string_view our_value,
 
 }  // namespace
 
-TEST_CASE("a sound database is verified, with its index or without") {
+TEST_CASE("a valid database is verified, with and without its index") {
   const TempFolder folder;
   const std::string file = folder.path("a");
   std::vector<size_t> sizes(500, 5000);
@@ -59,7 +59,7 @@ TEST_CASE("an empty database is verified") {
   CHECK(verified->records == 0);
 }
 
-TEST_CASE("a difference is told with its record and its place") {
+TEST_CASE("a difference is reported with its record and offset") {
   CHECK(difference("k", "v", "k", "v").empty());
   CHECK(difference("k", "v", "l", "v") ==
         "record 7: its key is \"k\", and liblmdb's is \"l\"");
@@ -73,7 +73,7 @@ TEST_CASE("a difference is told with its record and its place") {
             "...\", and liblmdb's is \"\"");
 }
 
-TEST_CASE("an overflow page that is another's is found") {
+TEST_CASE("an overflow page of another value is detected") {
   const TempFolder folder;
   const std::string file = folder.path("a");
   write_lmdb(file, std::vector<size_t>(20, 10000));
@@ -87,8 +87,8 @@ TEST_CASE("an overflow page that is another's is found") {
                  ContainsSubstring("does not begin a value of 10000 bytes"));
 }
 
-// One record of 20000: most samples do not see it.
-TEST_CASE("an index with a single wrong record or label is found") {
+// One record of 20000, which a sample rarely checks.
+TEST_CASE("a single wrong record or label of the index is detected") {
   const bool is_label = GENERATE(false, true);
   const TempFolder folder;
   const std::string file = folder.path("a");
@@ -131,7 +131,7 @@ TEST_CASE("verifying can be interrupted") {
   CHECK(last == 50);
 }
 
-TEST_CASE("a database that is written meanwhile is told so") {
+TEST_CASE("a write during the verification is reported") {
   const TempFolder folder;
   const std::string file = folder.path("a");
   write_lmdb(file, std::vector<size_t>(100, 10));
@@ -149,8 +149,8 @@ TEST_CASE("a database that is written meanwhile is told so") {
   CHECK_THAT(verified.error().message, ContainsSubstring("being written"));
 }
 
-TEST_CASE("who may not write beside a database can verify it") {
-  if (::geteuid() != 0) return;  // needs root, to become somebody else
+TEST_CASE("a user without write permission can verify a database") {
+  if (::geteuid() != 0) return;  // only root can change its user
   const TempFolder folder;
   const std::string file = folder.path("a");
   write_lmdb(file, std::vector<size_t>(100, 10));

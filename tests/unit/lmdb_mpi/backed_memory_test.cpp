@@ -14,8 +14,7 @@ using namespace penstock::lmdb;
 
 namespace {
 
-// Mapped as MPI does: at an address that has nothing to do with huge pages,
-// and from a place in the file that has nothing to do with them either.
+// Mapped as MPI does: neither address nor file offset is aligned to huge pages.
 class Window {
  public:
   static constexpr uint64_t kOffset = uint64_t{3} * 4096;
@@ -74,7 +73,7 @@ uint64_t shared_huge_kib() {
 
 }  // namespace
 
-TEST_CASE("a huge page begins where the file's offset says") {
+TEST_CASE("huge pages of shared memory are aligned to the file's offset") {
   const Window window;
   CHECK(bytes_to_huge_page(window.data()) == kHugePageBytes - Window::kOffset);
   CHECK(bytes_to_huge_page(window.data() + 100) ==
@@ -83,7 +82,7 @@ TEST_CASE("a huge page begins where the file's offset says") {
         0);
 }
 
-TEST_CASE("a huge page of private memory begins where the address says") {
+TEST_CASE("huge pages of private memory are aligned to the address") {
   const uint64_t bytes = 2 * kHugePageBytes;
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -96,7 +95,7 @@ TEST_CASE("a huge page of private memory begins where the address says") {
   ::munmap(memory, bytes);
 }
 
-TEST_CASE("memory keeps what it has, and is zeros elsewhere") {
+TEST_CASE("memory keeps its values, and is zero elsewhere") {
   const Window window;
   window.data()[Window::kBytes / 2] = 7;
   CHECK(back_memory({window.data(), Window::kBytes}));
@@ -106,7 +105,7 @@ TEST_CASE("memory keeps what it has, and is zeros elsewhere") {
   CHECK(window.data()[Window::kBytes / 2] == 7);
 }
 
-TEST_CASE("shared memory comes in huge pages, where the kernel makes them") {
+TEST_CASE("shared memory is in huge pages if the kernel supports them") {
   if (!kernel_collapses()) {
     WARN("SKIPPED: this kernel makes no huge pages when asked");
     return;
@@ -114,11 +113,11 @@ TEST_CASE("shared memory comes in huge pages, where the kernel makes them") {
   const Window window;
   const uint64_t before = shared_huge_kib();
   CHECK(back_memory({window.data(), Window::kBytes}));
-  // Three whole ones have room; others' may go meanwhile.
+  // Three whole huge pages fit; other processes may free theirs meanwhile.
   CHECK(shared_huge_kib() >= before + kHugePageBytes / 1024);
 }
 
-TEST_CASE("memory that cannot be had is an error and not a signal") {
+TEST_CASE("unavailable memory is an error and not a signal") {
   std::FILE* file = std::tmpfile();
   REQUIRE(file != nullptr);
   REQUIRE(::ftruncate(fileno(file), 4096) == 0);

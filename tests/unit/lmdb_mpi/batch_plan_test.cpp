@@ -8,7 +8,7 @@ using namespace penstock::lmdb;
 
 namespace {
 
-// Every position once: the ranks of a step in order, steps in order.
+// Checks that every position comes once, in order of steps and ranks.
 void check_covers(const BatchPlan& plan) {
   uint64_t next = 0;
   for (uint64_t step = 0; step < plan.steps(); ++step) {
@@ -33,7 +33,7 @@ TEST_CASE("ranks get all positions, in order") {
   }
 }
 
-TEST_CASE("a short step is dealt out evenly") {
+TEST_CASE("a short step is divided evenly") {
   const BatchPlan plan{10, 4, 2, 1};
   REQUIRE(plan.steps() == 2);
   std::vector<uint64_t> counts;
@@ -43,7 +43,7 @@ TEST_CASE("a short step is dealt out evenly") {
   CHECK(counts == std::vector<uint64_t>{0, 1, 0, 1});
 }
 
-TEST_CASE("a node's ranks have one stretch of each step") {
+TEST_CASE("a node's ranks have one contiguous part of each step") {
   const BatchPlan plan{100, 6, 3, 1};
   for (uint64_t step = 0; step < plan.steps(); ++step) {
     const Positions node = plan.of_ranks(step, {2, 3});
@@ -62,7 +62,7 @@ TEST_CASE("chunks end with their epoch") {
   CHECK(plan.chunk_of(1, 9) == 5);
 }
 
-TEST_CASE("places in a chunk follow each other without gaps") {
+TEST_CASE("places in a chunk have no gaps") {
   const BatchPlan plan{103, 6, 3, 4};
   const NodeRanks node{3, 3};
   for (uint64_t number = 0; number < plan.chunks(); ++number) {
@@ -77,7 +77,7 @@ TEST_CASE("places in a chunk follow each other without gaps") {
   }
 }
 
-TEST_CASE("a run has its epochs' chunks, however many epochs") {
+TEST_CASE("a run has the chunks of its epochs, for any number of epochs") {
   const BatchPlan plan{100, 2, 5, 4};
   CHECK(plan.chunks_of_run(7) == 21);
   CHECK(plan.chunks_of_run(0) > uint64_t{1} << 63);

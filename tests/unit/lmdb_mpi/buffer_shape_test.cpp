@@ -23,7 +23,7 @@ TEST_CASE("the bound of n records is the sum of the n largest") {
   CHECK(bound.of(9) == 60);
 }
 
-TEST_CASE("beyond what is exact a bound is still one") {
+TEST_CASE("beyond the exact records the bound still holds") {
   const RecordBound bound({5, 10, 30, 20, 7}, 1, 2);
   CHECK(bound.of(1) == 30);
   CHECK(bound.of(2) == 50);
@@ -37,7 +37,7 @@ TEST_CASE("aligned reads need room for whole blocks at both ends") {
   CHECK(bound.of(2) == 8192 + 8192);
 }
 
-TEST_CASE("the buffer keeps to its limit") {
+TEST_CASE("the buffer stays within its limit") {
   const RecordBound bound(uint64_t{12000});
   for (const uint64_t limit : {1 * kMiB, 4 * kMiB, 64 * kMiB, 1024 * kMiB}) {
     const auto shape = shape_buffer(wish_of(limit), bound);
@@ -49,7 +49,7 @@ TEST_CASE("the buffer keeps to its limit") {
   }
 }
 
-TEST_CASE("chunks are no larger than they need to be") {
+TEST_CASE("chunks are no larger than needed") {
   const auto shape =
       shape_buffer(wish_of(1024 * kMiB), RecordBound(uint64_t{12000}));
   REQUIRE(shape);
@@ -58,7 +58,7 @@ TEST_CASE("chunks are no larger than they need to be") {
   CHECK(shape->ring.data_slots == 4);
 }
 
-TEST_CASE("chunks that may be mapped are listed further ahead, if they fit") {
+TEST_CASE("chunks that may be mapped are listed further ahead if they fit") {
   BufferWish wish = wish_of(64 * kMiB);
   const RecordBound bound(uint64_t{12000});
   const auto near = shape_buffer(wish, bound);
@@ -69,7 +69,7 @@ TEST_CASE("chunks that may be mapped are listed further ahead, if they fit") {
   CHECK(far->ring.slots == kListedChunks);
   CHECK(far->ring.data_slots == near->ring.data_slots);
   CHECK(far->ring.data_bytes() == near->ring.data_bytes());
-  // Lists of small records take memory that data would not.
+  // The lists of small records may take more memory than their data.
   const auto small = shape_buffer(wish, RecordBound(uint64_t{100}));
   REQUIRE(small);
   CHECK(small->ring.slots < kListedChunks);
@@ -81,8 +81,7 @@ TEST_CASE("chunks that may be mapped are listed further ahead, if they fit") {
 }
 
 TEST_CASE(
-    "a buffer without room for two batches is refused, with what it "
-    "would need") {
+    "a buffer without room for two batches is refused with the needed size") {
   const auto shape =
       shape_buffer(wish_of(100000), RecordBound(uint64_t{12000}));
   REQUIRE(!shape);

@@ -50,7 +50,7 @@ std::vector<RecordSpan> random_spans(std::mt19937_64& random, size_t count) {
 
 }  // namespace
 
-TEST_CASE("records are where the plan says, for any rules") {
+TEST_CASE("records are at the places of the plan, for any rules") {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {
     const auto spans = random_spans(random, 1 + random() % 60);
@@ -67,7 +67,7 @@ TEST_CASE("records are where the plan says, for any rules") {
   }
 }
 
-TEST_CASE("neighbours are joined up to the request's size") {
+TEST_CASE("adjacent records are joined up to the request's size") {
   const std::vector<RecordSpan> spans{{0, 100}, {100, 100}, {200, 100}};
   const auto count = [&](uint64_t request_bytes) {
     return coalesce(spans, {request_bytes, 0, 1, kFile, 1000})->requests.size();
@@ -77,7 +77,7 @@ TEST_CASE("neighbours are joined up to the request's size") {
   CHECK(count(300) == 1);
 }
 
-TEST_CASE("gaps are read only where they are small and have room") {
+TEST_CASE("gaps are read only if they are small and fit") {
   const std::vector<RecordSpan> spans{{0, 100}, {150, 100}};
   const auto count = [&](uint64_t gap, uint64_t buffer) {
     return coalesce(spans, {1000, gap, 1, kFile, buffer})->requests.size();
@@ -95,7 +95,7 @@ TEST_CASE("records in any order are read in file order") {
   CHECK(plan->places == std::vector<uint64_t>{10, 0});
 }
 
-TEST_CASE("what does not fit is refused") {
+TEST_CASE("records beyond the buffer are refused") {
   const auto plan =
       coalesce(std::vector<RecordSpan>{{0, 100}}, {0, 0, 1, kFile, 99});
   REQUIRE(!plan);

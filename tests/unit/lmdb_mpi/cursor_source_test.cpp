@@ -59,7 +59,7 @@ void check_written(const Result<T>& result) {
 
 }  // namespace
 
-TEST_CASE("a chunk has the records as the cursor gives them") {
+TEST_CASE("a chunk has the records of the cursor") {
   const TempFolder folder;
   Opened it(make_database(folder.path("a")));
   auto source = it.source();
@@ -71,7 +71,7 @@ TEST_CASE("a chunk has the records as the cursor gives them") {
   CHECK(it.entries[kRecords - 1].bytes == 300);
 }
 
-TEST_CASE("liblmdb's state has to be the one that the ranks agreed on") {
+TEST_CASE("a state of liblmdb other than the agreed one is refused") {
   const TempFolder folder;
   const std::string file = make_database(folder.path("a"));
   Opened it(file);
@@ -82,7 +82,7 @@ TEST_CASE("liblmdb's state has to be the one that the ranks agreed on") {
   check_written(it.source());
 }
 
-TEST_CASE("liblmdb's file has to be the one that is open") {
+TEST_CASE("a file of liblmdb other than the open one is refused") {
   const TempFolder folder;
   const std::string file = make_database(folder.path("a"));
   Opened it(file);
@@ -91,7 +91,7 @@ TEST_CASE("liblmdb's file has to be the one that is open") {
   check_written(it.source());
 }
 
-TEST_CASE("no chunk is given out once two transactions were committed") {
+TEST_CASE("after two committed transactions no chunk is returned") {
   const TempFolder folder;
   const std::string file = make_database(folder.path("a"));
   LmdbWriter writer(file);
@@ -104,7 +104,7 @@ TEST_CASE("no chunk is given out once two transactions were committed") {
   check_written(it.fill(**source));
 }
 
-TEST_CASE("a folder's lock file is its writer's, and no other is made") {
+TEST_CASE("a folder's lock file is the writer's, and no other is created") {
   const TempFolder folder;
   make_database(folder.path("data.mdb"));
   REQUIRE(::unlink(folder.path("data.mdb-lock").c_str()) == 0);

@@ -30,8 +30,8 @@ class Device(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        # Whoever copies this machine's mounts meanwhile would keep the file
-        # system, and what is cached of it, beyond umount.
+        # In another mount namespace a copy of the mount would keep the file
+        # system and its cache beyond umount.
         clone_newns = 0x20000
         if ctypes.CDLL(None, use_errno=True).unshare(clone_newns) != 0:
             raise OSError(ctypes.get_errno(), "unshare")
@@ -56,13 +56,13 @@ class Device(unittest.TestCase):
         with self.mounted(self.whole):
             call(MPIEXEC, "-n", "1", RANKS, "make", self.database)
             last = self.database.read_bytes()[-4096:]
-        # Where the image has the database's last block.
+        # Offset of the database's last block in the image.
         self.end = self.whole.read_bytes().find(last)
         self.assertGreater(self.end, IMAGE_BYTES // 4)
 
     @contextlib.contextmanager
     def mounted(self, image):
-        """Nothing of it is in memory before, or after."""
+        """Mounts the image with an empty page cache."""
         call("mount", "-o", "loop", image, self.mountpoint)
         try:
             yield
@@ -98,8 +98,8 @@ class Device(unittest.TestCase):
                         self.assertIn("error", line)
                         self.assertRegex(line["error"], "Input/output error")
 
-    def test_what_one_thread_brings_in_is_not_cached_for_another(self):
-        """Some blocks fail, of which both reading threads have records."""
+    def test_a_failed_block_is_an_error_for_both_reading_threads(self):
+        """Both reading threads have records in the failing blocks."""
         for seed in range(20):
             with self.subTest(seed=seed):
                 shutil.copy(self.whole, self.image)

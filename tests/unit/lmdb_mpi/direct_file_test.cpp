@@ -14,7 +14,7 @@ using namespace penstock;
 using namespace penstock::lmdb;
 using namespace penstock::test;
 
-TEST_CASE("it is the file that is open, and not what took its name") {
+TEST_CASE("open_direct() opens the open file, not one that took its name") {
   const TempFolder folder;
   const std::string path = folder.path("file");
   write_file(path, std::vector<uint8_t>(8192, 1));
@@ -29,7 +29,7 @@ TEST_CASE("it is the file that is open, and not what took its name") {
   CHECK(block[0] == 1);
 }
 
-TEST_CASE("what takes the flag and refuses the read is refused") {
+TEST_CASE("a file that accepts O_DIRECT but fails to read is refused") {
   const TempFolder folder;
   write_file(folder.path("file"), std::vector<uint8_t>(4096, 1));
   const UniqueFd fd(::open(folder.path("file").c_str(), O_RDONLY | O_CLOEXEC));

@@ -46,7 +46,7 @@ struct Chunked {
   }
 };
 
-// How chunks come: mapped, brought into the cache, copied, read.
+// Ways of reading chunks: mapped, prefetched into the cache, copied, read.
 void set_way(Chunked& it, int way) {
   it.options.map_cached = way < 2;
   it.cached.emplace(it.map->bytes());
@@ -57,7 +57,7 @@ void set_way(Chunked& it, int way) {
 
 }  // namespace
 
-TEST_CASE("a chunk of each way has the records' bytes") {
+TEST_CASE("a chunk has the records' bytes in each way of reading") {
   Chunked it;
   set_way(it, GENERATE(0, 1, 2, 3));
   const Result<bool> is_mapped = it.fill();
@@ -73,7 +73,8 @@ TEST_CASE("a chunk of each way has the records' bytes") {
   }
 }
 
-TEST_CASE("no chunk is given out once two transactions were committed") {
+TEST_CASE(
+    "after two committed transactions no chunk is returned from the index") {
   Chunked it;
   set_way(it, GENERATE(0, 1, 2, 3));
   LmdbWriter writer(it.file);
@@ -89,9 +90,9 @@ TEST_CASE("no chunk is given out once two transactions were committed") {
              ContainsSubstring(it.file + ": the database is being written"));
 }
 
-// The looks at a chunk in no order leave out two of three of its 40 records:
-// what they do not see is an error, and not a page that cannot be touched.
-TEST_CASE("a page that cannot be had is an error and no signal") {
+// The checks of a shuffled chunk skip two of three of its 40 records. A bad
+// record that they skip must be an error, not a signal.
+TEST_CASE("an unavailable page is an error and not a signal") {
   Chunked it;
   set_way(it, GENERATE(0, 1, 2));
   it.plan.shuffle = true;
@@ -110,7 +111,7 @@ TEST_CASE("a page that cannot be had is an error and no signal") {
              ContainsSubstring(it.file + ": cannot read at byte "));
 }
 
-TEST_CASE("values of no bytes are records") {
+TEST_CASE("empty values are records") {
   Chunked it(0);
   set_way(it, GENERATE(0, 1, 2, 3));
   it.options.coal = false;

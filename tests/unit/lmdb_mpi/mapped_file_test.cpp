@@ -25,7 +25,7 @@ UniqueFd make_file(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a file that was just written is cached; dropped, it is not") {
+TEST_CASE("a written file is cached, and a dropped one is not") {
   const TempFolder folder;
   const UniqueFd fd = make_file(folder.path("file"));
   const auto map = MappedFile::map(fd.get(), kBytes);
@@ -35,12 +35,13 @@ TEST_CASE("a file that was just written is cached; dropped, it is not") {
   CHECK(map->is_cached(spans, false));
   CHECK(map->data()[500000] == 7);
   REQUIRE(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) == 0);
-  // Pages that are mapped and used stay; others go, except on tmpfs.
+  // Pages that are mapped and used stay cached; others are dropped, except on
+  // tmpfs.
   const bool is_dropped = !map->is_cached(spans, true);
   CHECK(map->is_cached(spans, false) == !is_dropped);
 }
 
-TEST_CASE("what was waited for can be touched, in whatever order it is given") {
+TEST_CASE("stretches that were waited for are cached, in any order") {
   const TempFolder folder;
   const UniqueFd fd = make_file(folder.path("file"));
   ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
@@ -55,7 +56,7 @@ TEST_CASE("what was waited for can be touched, in whatever order it is given") {
   }
 }
 
-TEST_CASE("waiting for what the file no longer has is an error") {
+TEST_CASE("waiting for bytes beyond the file's end is an error") {
   const TempFolder folder;
   const UniqueFd fd = make_file(folder.path("file"));
   const auto map = MappedFile::map(fd.get(), kBytes);
@@ -74,7 +75,7 @@ TEST_CASE("waiting for what the file no longer has is an error") {
         "Input/output error");
 }
 
-TEST_CASE("a file that becomes shorter is no longer whole") {
+TEST_CASE("a shortened file is no longer whole") {
   const TempFolder folder;
   const UniqueFd fd = make_file(folder.path("file"));
   const auto map = MappedFile::map(fd.get(), kBytes);

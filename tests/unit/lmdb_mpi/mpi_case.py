@@ -28,7 +28,7 @@ SETTINGS = {
 
 @contextlib.contextmanager
 def environment():
-    """With a place for shared memory that dead ranks leave behind."""
+    """With a folder for shared memory that dead ranks leave."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as shared:
         yield {**os.environ, **SETTINGS,
                "OMPI_MCA_btl_vader_backing_directory": shared,
@@ -36,7 +36,7 @@ def environment():
 
 
 def mpirun(ranks, *command, timeout_s=120):
-    """What the ranks print, by rank."""
+    """The ranks' output, by rank."""
     with environment() as env:
         try:
             done = subprocess.run(
@@ -60,7 +60,7 @@ class MpiCase(unittest.TestCase):
         self.make()
 
     def make(self):
-        """Anew, where it is there already."""
+        """Replaces an existing database."""
         for name in os.listdir(os.path.dirname(self.database)):
             os.unlink(os.path.join(os.path.dirname(self.database), name))
         self.expect(1, {0: "ok"}, "make", self.database)

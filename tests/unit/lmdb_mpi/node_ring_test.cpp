@@ -1,4 +1,4 @@
-// Threads stand for ranks; processes meet in the tests that mpirun runs.
+// Threads play the ranks; tests with mpirun use processes.
 #include "loader/lmdb/mpi/node_ring.h"
 
 #include <sys/mman.h>
@@ -100,7 +100,7 @@ TEST_CASE("slots do not share memory") {
   }
 }
 
-TEST_CASE("a failure ends waits at once, and the first one stays") {
+TEST_CASE("a failure ends waits at once, and the first failure is kept") {
   const RingShape shape{1, 2, 2, 1, 4096};
   const Memory memory(shape.window_bytes());
   NodeRing ring(memory.data(), shape);
@@ -118,7 +118,7 @@ TEST_CASE("a failure ends waits at once, and the first one stays") {
   CHECK(monotonic_ns() - begin_ns < 2000000000);
 }
 
-TEST_CASE("nobody sees a failure before the others have been told") {
+TEST_CASE("no rank sees a failure before the others are notified") {
   const RingShape shape{1, 2, 2, 1, 4096};
   const Memory memory(shape.window_bytes());
   NodeRing ring(memory.data(), shape);
@@ -129,7 +129,7 @@ TEST_CASE("nobody sees a failure before the others have been told") {
   const auto tell = [&] {
     second = std::jthread([&] {
       ring.fail(Error{Code::kLimit, 0, "second"}, [&] { told += 10; });
-      // Not its own, which nobody would be told.
+      // It sees the first failure, not its own, of which no rank is notified.
       seen = ring.state();
       told_when_seen = told;
     });
@@ -145,7 +145,7 @@ TEST_CASE("nobody sees a failure before the others have been told") {
   CHECK(seen.error().message == "first");
 }
 
-TEST_CASE("who was killed while it told the others is not waited for") {
+TEST_CASE("a process killed while notifying the others is not waited for") {
   const RingShape shape{1, 2, 2, 1, 4096};
   const Memory memory(shape.window_bytes());
   NodeRing ring(memory.data(), shape);
@@ -157,7 +157,7 @@ TEST_CASE("who was killed while it told the others is not waited for") {
   CHECK(monotonic_ns() - begin_ns < 10000000000);
 }
 
-TEST_CASE("what is full is still taken after a failure") {
+TEST_CASE("a full slot can still be read after a failure") {
   const RingShape shape{1, 2, 2, 1, 4096};
   const Memory memory(shape.window_bytes());
   NodeRing ring(memory.data(), shape);
@@ -168,7 +168,7 @@ TEST_CASE("what is full is still taken after a failure") {
   CHECK(!ring.wait_full(1, never));
 }
 
-TEST_CASE("waits look whether there is a reason to give up") {
+TEST_CASE("waits end if the callback returns an error") {
   const RingShape shape{1, 2, 2, 1, 4096};
   const Memory memory(shape.window_bytes());
   NodeRing ring(memory.data(), shape);
@@ -179,7 +179,7 @@ TEST_CASE("waits look whether there is a reason to give up") {
   CHECK(ring.wait_free(2, look).error().message == "gone");
 }
 
-TEST_CASE("chunks are listed ahead of data, which waits for its slot") {
+TEST_CASE("chunks are listed ahead of the data, which wait for their slot") {
   const RingShape shape{1, 4, 2, 1, 4096};
   const Memory memory(shape.window_bytes());
   NodeRing ring(memory.data(), shape);

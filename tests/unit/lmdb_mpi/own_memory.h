@@ -1,4 +1,4 @@
-// What the kernel says of this process's memory.
+// This process's memory as the kernel reports it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace penstock::test {
 
-// By its name in /proc/self/status, "RssAnon"; the process ends where there is
-// none.
+// A value of /proc/self/status such as "RssAnon"; ends the process if it is
+// missing.
 inline uint64_t memory_bytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

@@ -22,7 +22,7 @@ uint64_t start_child() {
 
 }  // namespace
 
-TEST_CASE("a process that was killed has ended, waited for or not") {
+TEST_CASE("a killed process counts as ended, before and after its reaping") {
   const auto me = process_of(static_cast<uint64_t>(::getpid()));
   REQUIRE(me);
   const uint64_t child = start_child();
@@ -38,7 +38,7 @@ TEST_CASE("a process that was killed has ended, waited for or not") {
   CHECK(watch.find_ended() == size_t{1});
 }
 
-TEST_CASE("a process that is not seen as announced is not watched") {
+TEST_CASE("a process that differs from its announcement is not watched") {
   auto me = *process_of(static_cast<uint64_t>(::getpid()));
   me.start_ticks += 1;
   CHECK(!PeerWatch({me, {4194305, 1}}).find_ended());

@@ -159,8 +159,8 @@ std::string read_all(const std::string& file, const ReaderOptions& options,
   }
 }
 
-// Ranks' records one after the other, steps one after the other, are the
-// epoch's order, and each is what the cursor gives.
+// Checks that the records, by step and rank, are in the epoch's order and equal
+// those of the cursor.
 void compare(const std::string& name, const std::string& text,
              const std::vector<HashedRecord>& records,
              const ReaderOptions& options) {
@@ -170,7 +170,7 @@ void compare(const std::string& name, const std::string& text,
     return std::tie(a.epoch, a.step, a.rank) <
            std::tie(b.epoch, b.step, b.rank);
   });
-  // Within a rank's step the order is that of delivery.
+  // Within a rank's step the records come in the order of delivery.
   if (seen.size() != records.size() * options.epochs) {
     end_with(name + ": " + std::to_string(seen.size()) + " records", 4);
   }
@@ -201,7 +201,7 @@ void compare_all(const std::string& name, PatientComm& world,
   compare(name, *text, records_by_liblmdb(file), options);
 }
 
-// Of all ranks, once the first one has written the file.
+// Returns all ranks' communicator after the first rank has written the file.
 PatientComm write_first(const std::string& file,
                         const std::vector<size_t>& sizes) {
   PatientComm world = patient_world();
@@ -214,7 +214,7 @@ void differ(const std::string& file, int rank) {
   PatientComm world = write_first(file, std::vector<size_t>(5000, 2000));
   const off_t memory_bytes =
       ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
-  // By all, to the same length.
+  // All ranks extend the file to the same length.
   if (::truncate(file.c_str(), 2 * memory_bytes) != 0) end_with("truncate", 5);
   if (world_rank() == rank &&
       !refuse_call(SYS_openat, EINVAL, {2, O_DIRECT, O_DIRECT})) {
@@ -232,7 +232,7 @@ void differ(const std::string& file, int rank) {
   }
 }
 
-// The first records need all that a step can have, and others little.
+// The first records need the largest possible step, the others little.
 void read_without_sizes(const std::string& file, std::vector<size_t> sizes,
                         size_t records, uint32_t batch_records) {
   sizes.resize(records, 1);
@@ -273,7 +273,7 @@ void happen(const std::string& kind, const std::string& file,
     }
   }
   if (kind == "close" && rank == 1) {
-    // Others may be in next() still: the end of this one is not the run's.
+    // Other ranks may still be in next(): this rank ends alone.
     reader.reset();
     end_with("closed", 0);
   }
@@ -298,7 +298,7 @@ void fail(const std::string& file, uint32_t ranks_per_buffer,
       if ((*reader)->next()) end_with("it goes on after an error", 4);
       end_with(batch.error());
     }
-    // The chunk goes on, and its pages may be the writer's.
+    // The chunk continues, and the writer may have overwritten its pages.
     if (kind == "write" && step == 3 && world_rank() == 0) {
       end_with("a batch of what is overwritten", 4);
     }
@@ -306,7 +306,7 @@ void fail(const std::string& file, uint32_t ranks_per_buffer,
   end_with("nothing happened", 4);
 }
 
-// No stack has room for what is asked.
+// Makes every thread fail to start: its stack is too large.
 void refuse_threads() {
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
@@ -321,7 +321,8 @@ void refuse(const std::string& file, const std::string& kind) {
   if (kind == "memory") {
     options.buffer_bytes = 4 << 20;
     options.batch_records = 2;
-    const rlimit limit{65536, 65536};  // of files, which MPI's memory is
+    const rlimit limit{65536,
+                       65536};  // limits files, and thereby MPI's shared memory
     ::signal(SIGXFSZ, SIG_IGN);
     ::setrlimit(RLIMIT_FSIZE, &limit);
   }
@@ -367,7 +368,7 @@ void paced(const std::string& file) {
   if (world_rank() != 0) return;
   const double seconds = static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
   const ReadCounts counts = (*reader)->counts();
-  // Without what gathers in a tenth of a second and what two threads may owe.
+  // Less the burst of 0.1 s and the debt of two threads.
   const double owed = 1.6e6 + 2.0 * (4 << 20);
   const double least = (static_cast<double>(counts.read_bytes) - owed) / 16e6;
   const double fetch = static_cast<double>(counts.fetch_ns) * 1e-9;
@@ -401,7 +402,7 @@ void read_epochs(const std::string& file, const ReaderOptions& options) {
     keep_to("memory after 50 epochs", memory_bytes("RssAnon"),
             early + (1 << 20));
   }
-  // MPI has shared memory of its own, a few MB that it takes when it needs it.
+  // MPI allocates a few MB of shared memory when needed.
   keep_to("shared memory", memory_bytes("RssShmem"),
           shared_before + (*reader)->facts().buffer_bytes + (8 << 20));
 }
@@ -425,7 +426,7 @@ class CancelledSource : public ChunkSource {
   }
 };
 
-// A reading thread whose read really returns ECANCELED.
+// Makes a reading thread's read return ECANCELED.
 void cancel() {
   auto world = ReaderWorld::make(MPI_COMM_WORLD, 60000);
   if (!world) end_with(world.error());
@@ -487,8 +488,8 @@ int main(int argc, char** argv) {
   int level = 0;
   init_mpi(argc, argv, level);
   run({argv + 1, argv + argc});
-  // While MPI is there: when its modules are gone, so is what points to memory
-  // of theirs.
+  // Before the end of MPI: once its modules are unloaded, the pointers to their
+  // memory are gone.
   std::printf("rank %d of %d: %s\n", world_rank(), world_size(),
               has_leaks() ? "memory leaks" : "ok");
   std::fflush(stdout);

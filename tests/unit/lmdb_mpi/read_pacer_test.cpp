@@ -12,7 +12,7 @@ namespace {
 
 Status never() { return Done{}; }
 
-// What a page says that changes.
+// A hint page with a changing rate.
 struct Page {
   std::atomic<uint64_t> rate_bytes_per_s{0};
 
@@ -33,16 +33,16 @@ double seconds_of(ReadPacer& pacer, int reads, uint64_t bytes) {
 
 }  // namespace
 
-TEST_CASE("without a hint nothing waits") {
+TEST_CASE("without a hint no read waits") {
   ReadPacer pacer({}, 4);
   CHECK(seconds_of(pacer, 1000, uint64_t{1} << 30) < 1);
 }
 
-TEST_CASE("what is read keeps to the rate of all ranks that are read for") {
+TEST_CASE("reads stay within the sum of the rates of all served ranks") {
   Page page;
   page.rate_bytes_per_s = 10000000;
   ReadPacer pacer(page.link(), 4);
-  // 24 MB at 40 MB/s: 0.1 s of it gathered before, the last one is owed.
+  // 24 MB at 40 MB/s, less the burst of 0.1 s and the debt of the last read.
   CHECK(seconds_of(pacer, 24, 1000000) >= 0.45);
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("threads share the rate") {
   CHECK(monotonic_ns() - begin_ns >= 420000000);
 }
 
-TEST_CASE("a rate that ends lets the next read pass soon") {
+TEST_CASE("a removed rate ends the waits") {
   Page page;
   page.rate_bytes_per_s = 1000;
   ReadPacer pacer(page.link(), 1);
@@ -69,7 +69,7 @@ TEST_CASE("a rate that ends lets the next read pass soon") {
   CHECK(seconds_of(pacer, 1, 1000000) < 1);
 }
 
-TEST_CASE("a wait ends when there is a reason to") {
+TEST_CASE("a wait ends if the callback returns an error") {
   Page page;
   page.rate_bytes_per_s = 1000;
   ReadPacer pacer(page.link(), 1);

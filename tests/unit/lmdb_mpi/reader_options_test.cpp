@@ -9,13 +9,13 @@
 using namespace penstock;
 using namespace penstock::lmdb;
 
-TEST_CASE("what is on by default goes together") {
+TEST_CASE("the default options are compatible") {
   CHECK(check_options(ReaderOptions()));
 }
 
 TEST_CASE(
-    "a switch without what it needs, or a number out of range, is "
-    "refused by its name") {
+    "a switch without its requirement or a number out of range is refused by "
+    "name") {
   const std::vector<std::pair<std::string, std::function<void(ReaderOptions&)>>>
       cases{
           {"lmm", [](auto& o) { o.lmm = false; }},

@@ -6,7 +6,7 @@ using namespace penstock::lmdb;
 
 namespace {
 
-// A storage with a delay per request, held to a rate.
+// A storage with a delay per request and a limited rate.
 uint64_t read_ns(uint64_t request_bytes, uint64_t delay_ns,
                  double bytes_per_ns) {
   return delay_ns + static_cast<uint64_t>(static_cast<double>(request_bytes) /
@@ -24,14 +24,14 @@ uint64_t learnt_bytes(RequestSizer& sizer, uint64_t best_bytes) {
 
 }  // namespace
 
-TEST_CASE("the size that reads fastest is used") {
+TEST_CASE("the fastest request size is used") {
   for (const uint64_t best : RequestSizer::kSizes_bytes) {
     RequestSizer sizer;
     CHECK(learnt_bytes(sizer, best) == best);
   }
 }
 
-TEST_CASE("what storage does now is tried again") {
+TEST_CASE("request sizes are tried again after a change of storage") {
   RequestSizer sizer;
   CHECK(learnt_bytes(sizer, 8 << 20) == 8 << 20);
   for (uint32_t i = 0; i < RequestSizer::kUses; ++i) {

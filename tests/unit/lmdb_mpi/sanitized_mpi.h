@@ -4,16 +4,17 @@
 namespace penstock::test {
 
 #ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kMemoryIsOurs = false;  // it keeps what was freed
+inline constexpr bool kMemoryIsOurs =
+    false;  // the sanitizer keeps freed memory
 #else
 inline constexpr bool kMemoryIsOurs = true;
 #endif
 
-// MPI_Init_thread() for MPI_THREAD_MULTIPLE; what Open MPI never frees is not
-// taken for ours.
+// MPI_Init_thread() for MPI_THREAD_MULTIPLE; leaks of Open MPI are not
+// reported.
 void init_mpi(int& argc, char**& argv, int& level);
 
-// What is lost by now, and says so; false without the sanitizer.
+// Whether memory has leaked so far, with a report; false without the sanitizer.
 bool has_leaks();
 
 }  // namespace penstock::test

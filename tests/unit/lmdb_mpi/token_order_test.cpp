@@ -9,10 +9,11 @@ using namespace penstock::lmdb;
 
 namespace {
 
-// Plays a run: whoever may read begins; ends are taken in any order by `pick`.
+// Simulates a run: every permitted reader starts, and `pick` selects the next
+// to end.
 void play(const TokenOrder& order, uint32_t pick) {
   std::vector<uint64_t> turn(order.readers, 0);
-  std::multiset<std::pair<uint32_t, uint64_t>> tokens;  // whose, for its turn
+  std::multiset<std::pair<uint32_t, uint64_t>> tokens;  // reader and turn
   std::vector<uint32_t> reading;
   uint64_t done = 0;
   while (done < order.readers * order.turns) {
@@ -45,7 +46,7 @@ void play(const TokenOrder& order, uint32_t pick) {
 
 }  // namespace
 
-TEST_CASE("all readers come to their end, no more than width at once") {
+TEST_CASE("all readers finish, at most `width` of them at once") {
   for (uint32_t readers = 1; readers <= 7; ++readers) {
     for (uint32_t width = 1; width <= readers; ++width) {
       for (uint32_t pick = 0; pick < 3; ++pick) {

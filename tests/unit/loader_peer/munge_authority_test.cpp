@@ -1,4 +1,4 @@
-// Credentials of real munged, of the test's own.
+// Credentials of real munged daemons that the test starts.
 #include <unistd.h>
 
 #include "loader/peer/peer_authority.h"
@@ -27,7 +27,7 @@ void check_denied(const Result<std::string>& opened, const std::string& why) {
   CHECK_THAT(opened.error().message, ContainsSubstring(why));
 }
 
-// What another user's process seals.
+// A claim sealed by another user's process.
 std::string sealed_by(uid_t user, gid_t group, const std::string& socket,
                       const std::optional<gid_t>& for_group) {
   int fds[2];
@@ -49,7 +49,7 @@ std::string sealed_by(uid_t user, gid_t group, const std::string& socket,
 
 }  // namespace
 
-TEST_CASE("what was sealed is opened, once, by the same user") {
+TEST_CASE("a sealed claim can be opened once, by the same user") {
   if (is_missing()) return;
   const PrivateMunge munge;
   const auto authority = munge_authority(std::nullopt, munge.socket());
@@ -63,7 +63,7 @@ TEST_CASE("what was sealed is opened, once, by the same user") {
   check_denied(authority->open(*sealed), "munge");
 }
 
-TEST_CASE("another machine of the cluster opens it") {
+TEST_CASE("another machine of the cluster can open a sealed claim") {
   if (is_missing()) return;
   const PrivateMunge here("one"), there("one");
   const auto sealed = munge_authority(std::nullopt, here.socket())->seal("x");
@@ -71,7 +71,7 @@ TEST_CASE("another machine of the cluster opens it") {
   CHECK(munge_authority(std::nullopt, there.socket())->open(*sealed));
 }
 
-TEST_CASE("a machine of another cluster does not") {
+TEST_CASE("a machine of another cluster cannot open a sealed claim") {
   if (is_missing()) return;
   const PrivateMunge here("one"), there("two");
   const auto sealed = munge_authority(std::nullopt, here.socket())->seal("x");
@@ -80,7 +80,7 @@ TEST_CASE("a machine of another cluster does not") {
                "munge");
 }
 
-TEST_CASE("what is older than a minute is not opened") {
+TEST_CASE("a claim older than a minute is refused") {
   if (is_missing()) return;
   const PrivateMunge here("one"), later("one", 70);
   const auto sealed = munge_authority(std::nullopt, here.socket())->seal("x");
@@ -89,14 +89,15 @@ TEST_CASE("what is older than a minute is not opened") {
                "xpired");
 }
 
-TEST_CASE("another user's is not opened, nor can another user open one") {
+TEST_CASE(
+    "a claim of another user is refused, and another user cannot open ours") {
   if (is_missing()) return;
   if (::geteuid() != 0) {
     WARN("skipped: only root can be another user");
     return;
   }
   const PrivateMunge munge;
-  // What another user means for itself.
+  // A claim by another user for itself.
   check_denied(munge_authority(std::nullopt, munge.socket())
                    ->open(sealed_by(kOtherUser, kOtherGroup, munge.socket(),
                                     std::nullopt)),
@@ -115,7 +116,7 @@ TEST_CASE("another user's is not opened, nor can another user open one") {
         }) == 0);
 }
 
-TEST_CASE("members of a group open each other's, and nobody else's") {
+TEST_CASE("members of a group can open each other's claims only") {
   if (is_missing() || ::geteuid() != 0) return;
   const PrivateMunge munge;
   const gid_t own = ::getegid();
@@ -124,13 +125,13 @@ TEST_CASE("members of a group open each other's, and nobody else's") {
   const auto opened = authority->open(member);
   REQUIRE(opened);
   CHECK(*opened == "claim");
-  // Meant for the group, but by nobody of it.
+  // For the group, but by a user outside it.
   check_denied(
       authority->open(sealed_by(kOtherUser, kOtherGroup, munge.socket(), own)),
       "user 1");
 }
 
-TEST_CASE("what is no credential is refused") {
+TEST_CASE("invalid credentials are refused") {
   if (is_missing()) return;
   const PrivateMunge munge;
   const auto authority = munge_authority(std::nullopt, munge.socket());
@@ -142,7 +143,7 @@ TEST_CASE("what is no credential is refused") {
   }
 }
 
-TEST_CASE("without munged people are told what to do") {
+TEST_CASE("the error without munged names the remedy") {
   const auto authority = munge_authority(std::nullopt, "/nowhere/munge.sock");
   const auto sealed = authority->seal("x");
   REQUIRE_FALSE(sealed);
@@ -152,7 +153,7 @@ TEST_CASE("without munged people are told what to do") {
   CHECK_FALSE(check_authority(authority));
 }
 
-TEST_CASE("a munged that hangs is not waited for") {
+TEST_CASE("a check of a hanging munged ends within 4 s") {
   if (is_missing()) return;
   PrivateMunge munge;
   munge.freeze();
@@ -165,7 +166,7 @@ TEST_CASE("a munged that hangs is not waited for") {
   munge.thaw();
 }
 
-TEST_CASE("nodes know each other by munge") {
+TEST_CASE("nodes authenticate each other by munge") {
   if (is_missing()) return;
   const PrivateMunge first("one"), second("one");
   CacheCase folders[2];

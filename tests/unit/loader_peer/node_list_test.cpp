@@ -17,7 +17,7 @@ Names names(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("node lists stand for names") {
+TEST_CASE("node lists expand to names") {
   CHECK(names("one") == Names{"one"});
   CHECK(names("one,two.example") == Names{"one", "two.example"});
   CHECK(names("a[1-3]") == Names{"a1", "a2", "a3"});
@@ -27,17 +27,17 @@ TEST_CASE("node lists stand for names") {
   CHECK(names("127.0.0.[2-3]") == Names{"127.0.0.2", "127.0.0.3"});
 }
 
-TEST_CASE("numbers are as wide as they are written") {
+TEST_CASE("numbers keep the width of their notation") {
   CHECK(names("a[08-11]") == Names{"a08", "a09", "a10", "a11"});
   CHECK(names("a[007,8]") == Names{"a007", "a8"});
   CHECK(names("a[98-101]") == Names{"a98", "a99", "a100", "a101"});
 }
 
-TEST_CASE("several brackets of a name are multiplied") {
+TEST_CASE("several brackets of a name give all combinations") {
   CHECK(names("r[1-2]n[3-4]") == Names{"r1n3", "r1n4", "r2n3", "r2n4"});
 }
 
-TEST_CASE("what is no node list is refused") {
+TEST_CASE("invalid node lists are refused") {
   for (const char* text :
        {"", ",", "a,", ",a", "a[", "a[]", "a]", "a[1", "a[1-]", "a[-1]",
         "a[2-1]", "a[1,]", "a[x]", "a[1-2-3]", "a[[1]]", "a[1234567890]",

@@ -1,5 +1,5 @@
-// Nodes in one process: each with a tmpfs folder and a loopback address of its
-// own.
+// Several nodes in one process, each with its own tmpfs folder and loopback
+// address.
 #pragma once
 
 #include <fcntl.h>
@@ -87,7 +87,7 @@ inline std::string node_name(size_t i) {
   return "127.0.0." + std::to_string(i + 2);
 }
 
-// Ports of a test's own, its children's too: others may run at the same time.
+// Ports for this test and its children; other tests may run at the same time.
 inline uint16_t test_port(int number = 0) {
   static const int first = 20000 + ::getpid() % 500 * 20;
   return static_cast<uint16_t>(first + number);
@@ -119,7 +119,7 @@ inline double seconds_of(const std::function<void()>& work) {
       .count();
 }
 
-// How many descriptors the test may have, as long as the object is there.
+// Limits the process's descriptors during the object's life.
 class FewFds {
  public:
   explicit FewFds(rlim_t count) {
@@ -135,7 +135,7 @@ class FewFds {
   rlimit before_{};
 };
 
-// Takes so many, or what is left.
+// Opens `count` descriptors, or as many as are left.
 inline std::vector<UniqueFd> take_fds(size_t count) {
   std::vector<UniqueFd> fds;
   while (fds.size() < count) {
@@ -146,7 +146,7 @@ inline std::vector<UniqueFd> take_fds(size_t count) {
   return fds;
 }
 
-// The first sample from `from` on that is a node's.
+// The first sample from `from` on that the node owns (or does not own).
 inline uint64_t sample_of(const PeerGroup& group, bool is_own,
                           uint64_t from = 0) {
   while (group.is_own(from) != is_own) ++from;

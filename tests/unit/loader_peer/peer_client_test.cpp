@@ -1,4 +1,4 @@
-// What a client makes of nodes that are not there, or late.
+// A client with missing or late nodes.
 #include <algorithm>
 
 #include "tests/unit/loader_peer/scripted.h"
@@ -7,7 +7,7 @@ using namespace penstock;
 using namespace penstock::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a good server's samples are had") {
+TEST_CASE("a client gets all samples of a valid server") {
   FakeAuthority authority;
   const Scripted scripted(good_server(authority));
   Client client({scripted.port()});
@@ -24,7 +24,8 @@ TEST_CASE("a good server's samples are had") {
 }
 
 TEST_CASE(
-    "where nobody listens costs nothing, and is tried soon, then each second") {
+    "a port without a listener costs no time and is retried soon, then each "
+    "second") {
   uint16_t port = 0;
   {
     const Scripted gone([](RawPeer&, const PeerClaim&) {});
@@ -34,7 +35,7 @@ TEST_CASE(
   client.start();
   CHECK(seconds_of([&] { CHECK_FALSE(client.get(1)); }) < 0.15);
   CHECK(client.counters().asked == 1);
-  // After 20 and 40 ms more, and so on.
+  // Retries come after 20 ms, 40 ms and so on.
   CHECK(client.seconds_until_asked(3) < 0.5);
   CHECK(client.seconds_until_asked(7) > 1);
   CHECK(client.seconds_until_asked(8) > 0.9);
@@ -45,7 +46,7 @@ TEST_CASE(
   client.it.reset();
 }
 
-TEST_CASE("a node that begins a moment later is had a moment later") {
+TEST_CASE("a node that starts a little later is reached a little later") {
   uint16_t port = 0;
   {
     const Scripted later([](RawPeer&, const PeerClaim&) {});
@@ -61,7 +62,7 @@ TEST_CASE("a node that begins a moment later is had a moment later") {
   client.it.reset();
 }
 
-TEST_CASE("a name that nobody knows is left alone") {
+TEST_CASE("an unknown name is not requested again") {
   Client client({20000});
   client.host = "no-such-node.invalid";
   client.start();
@@ -71,8 +72,8 @@ TEST_CASE("a name that nobody knows is left alone") {
   CHECK_THAT(client.all_warnings()[0], ContainsSubstring("no-such-node"));
 }
 
-TEST_CASE("a machine that does not answer costs the time to connect") {
-  // Of a listener whose queue is full no SYN is answered.
+TEST_CASE("a machine without an answer costs the connection timeout") {
+  // A listener with a full queue answers no SYN.
   UniqueFd full(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -98,14 +99,14 @@ TEST_CASE("a machine that does not answer costs the time to connect") {
   CHECK(client.counters().failed == 1);
 }
 
-TEST_CASE("a server that does not answer costs its time, ever more seldom") {
+TEST_CASE("a server without an answer costs its timeout at growing intervals") {
   FakeAuthority authority;
   const Scripted scripted(liar(authority, [](RawPeer&, uint64_t) {}));
   Client client({scripted.port()});
   client.start();
   CHECK(seconds_of([&] { CHECK_FALSE(client.get(1)); }) < 0.9);
   CHECK(client.counters().asked == 1);
-  // After 1 s and then 2, and the answer that does not come.
+  // Retries after 1 s and 2 s, plus the timeout of the answer.
   const double first = client.seconds_until_asked(2);
   CHECK(first > 1.2);
   CHECK(first < 2.2);
@@ -115,7 +116,8 @@ TEST_CASE("a server that does not answer costs its time, ever more seldom") {
   client.it.reset();
 }
 
-TEST_CASE("all threads that wait for a late server wait no longer than one") {
+TEST_CASE(
+    "threads that wait for a late server wait no longer than a single one") {
   FakeAuthority authority;
   const Scripted scripted(liar(authority, [](RawPeer&, uint64_t) {}));
   Client client({scripted.port()});
@@ -130,7 +132,7 @@ TEST_CASE("all threads that wait for a late server wait no longer than one") {
   client.it.reset();
 }
 
-TEST_CASE("a server that closes is asked again") {
+TEST_CASE("a server that closes the connection is asked again") {
   FakeAuthority authority;
   std::atomic<int> round = 0;
   const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
@@ -148,7 +150,7 @@ TEST_CASE("a server that closes is asked again") {
   client.it.reset();
 }
 
-TEST_CASE("a server that ends while it is not asked costs nothing") {
+TEST_CASE("a server that ends between requests costs no time") {
   FakeAuthority authority;
   const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
     if (!become_known(peer, claim, authority)) return;
@@ -167,7 +169,7 @@ TEST_CASE("a server that ends while it is not asked costs nothing") {
   client.it.reset();
 }
 
-TEST_CASE("an answer that never ends is late") {
+TEST_CASE("an endless answer counts as late") {
   FakeAuthority authority;
   const Scripted scripted(liar(authority, [](RawPeer& peer, uint64_t index) {
     peer.begin_sample(index, kMostPeerSampleBytes);
@@ -184,7 +186,7 @@ TEST_CASE("an answer that never ends is late") {
   client.it.reset();
 }
 
-TEST_CASE("a port of another program's does not hide the server's") {
+TEST_CASE("a port of another program does not hide the server's port") {
   FakeAuthority authority;
   const Scripted silent(
       [](RawPeer& peer, const PeerClaim&) { (void)peer.is_closed(3000); });
@@ -194,14 +196,14 @@ TEST_CASE("a port of another program's does not hide the server's") {
     (void)peer.is_closed(3000);
   });
   const Scripted good(good_server(authority));
-  SECTION("which closes, or says something") {
+  SECTION("the other program closes or sends data") {
     Client client({closing.port(), rude.port(), good.port()});
     client.start();
     CHECK(client.get(1));
     CHECK(client.counters().refused == 0);
     client.it.reset();
   }
-  SECTION("which says nothing: that costs its time once") {
+  SECTION("a silent program costs its timeout once") {
     Client client({silent.port(), good.port()});
     client.start();
     CHECK(seconds_of([&] { (void)client.get(1); }) < 0.9);
@@ -211,7 +213,7 @@ TEST_CASE("a port of another program's does not hide the server's") {
   }
 }
 
-TEST_CASE("without munge nodes are left alone, and none is called a liar") {
+TEST_CASE("without munge nodes are not asked and not counted as refused") {
   FakeAuthority authority;
   const Scripted scripted(good_server(authority));
   Client client({scripted.port()});
@@ -224,7 +226,7 @@ TEST_CASE("without munge nodes are left alone, and none is called a liar") {
   client.it.reset();
 }
 
-TEST_CASE("a munge that hangs costs what a late node does") {
+TEST_CASE("a hanging munge costs the time of a late node") {
   FakeAuthority authority;
   const Scripted scripted(good_server(authority));
   Client client({scripted.port()});
@@ -234,7 +236,7 @@ TEST_CASE("a munge that hangs costs what a late node does") {
   CHECK(seconds_of([&] { client.it.reset(); }) < 0.5);
 }
 
-TEST_CASE("the program's last descriptors are not for asking nodes") {
+TEST_CASE("a client leaves the program's last descriptors unused") {
   FakeAuthority authority;
   const Scripted scripted(good_server(authority));
   Client client({scripted.port()});

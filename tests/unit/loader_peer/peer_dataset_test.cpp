@@ -1,4 +1,4 @@
-// with_cache() over several nodes: what is read from storage.
+// with_cache() over several nodes: the reads from storage.
 #include "penstock/loader/pipeline.h"
 #include "tests/unit/loader/pictures.h"
 #include "tests/unit/loader_peer/peer_case.h"
@@ -37,7 +37,7 @@ struct Cluster {
   }
 };
 
-// An epoch of one of the job's ranks.
+// Loads an epoch of one of the job's ranks.
 LoaderCounters load(const std::shared_ptr<const Dataset>& dataset,
                     uint64_t ranks, uint64_t rank, uint64_t seed) {
   PipelineOptions options;
@@ -61,7 +61,7 @@ LoaderCounters load(const std::shared_ptr<const Dataset>& dataset,
 
 }  // namespace
 
-TEST_CASE("after the first epoch nothing is read from storage") {
+TEST_CASE("after the first epoch no byte is read from storage") {
   for (const size_t count : {2U, 4U}) {
     Cluster cluster(count);
     uint64_t bytes = 0;
@@ -70,7 +70,7 @@ TEST_CASE("after the first epoch nothing is read from storage") {
     }
     CHECK(bytes > 0);
     REQUIRE(wait_until([&] { return cluster.cached() == kPictures; }));
-    // Others than in the first epoch are each node's.
+    // Each node loads other samples than in the first epoch.
     for (const uint64_t seed : {2U, 3U}) {
       uint64_t cached_bytes = 0, peer = 0;
       for (size_t i = 0; i < count; ++i) {
@@ -99,7 +99,7 @@ TEST_CASE("after the first epoch nothing is read from storage") {
   }
 }
 
-TEST_CASE("samples are the same from wherever they come") {
+TEST_CASE("samples from peers equal those from storage") {
   Cluster cluster(2);
   const auto reader = cluster.data[0]->new_reader(ReadMode::kBuffered);
   const auto direct = cluster.stored->new_reader(ReadMode::kBuffered);
@@ -123,7 +123,7 @@ TEST_CASE("samples are the same from wherever they come") {
   }
 }
 
-TEST_CASE("labels that stand in samples travel with them") {
+TEST_CASE("labels inside samples are sent with them") {
   Cluster cluster(2);
   std::vector<uint8_t> records;
   for (uint8_t i = 0; i < kPictures; ++i) {
@@ -149,7 +149,7 @@ TEST_CASE("labels that stand in samples travel with them") {
   CHECK(cluster.nodes[0].cache->counters().peer > 0);
 }
 
-TEST_CASE("what is to come from storage does, and goes to no cache") {
+TEST_CASE("reads from storage or memory neither use nor fill peers' caches") {
   Cluster cluster(2);
   const uint64_t index = sample_of(*cluster.nodes[0].group, false);
   const auto reader = cluster.data[0]->new_reader(ReadMode::kBuffered);
@@ -162,7 +162,7 @@ TEST_CASE("what is to come from storage does, and goes to no cache") {
   CHECK(cluster.nodes[0].group->counters().given == 0);
 }
 
-TEST_CASE("a node that is gone costs little, and storage serves its samples") {
+TEST_CASE("an ended node costs little time, and storage serves its samples") {
   Cluster cluster(2);
   (void)load(cluster.data[0], 1, 0, 1);
   REQUIRE(wait_until([&] { return cluster.cached() == kPictures; }));
@@ -173,6 +173,6 @@ TEST_CASE("a node that is gone costs little, and storage serves its samples") {
   CHECK(now.prepared == kPictures);
   CHECK(now.peer == 0);
   CHECK(now.bytes > 0);
-  // Its samples are not put in here.
+  // The ended node's samples are not cached here.
   CHECK(cluster.nodes[0].cache->ready_samples() == now.cached);
 }

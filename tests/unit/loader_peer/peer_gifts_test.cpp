@@ -1,4 +1,4 @@
-// What a client gives to other nodes.
+// Samples that a client gives to other nodes.
 #include "tests/unit/loader_peer/scripted.h"
 
 using namespace penstock;
@@ -6,7 +6,7 @@ using namespace penstock::test;
 
 namespace {
 
-// Takes what it is given, but not at once.
+// A server that accepts samples slowly.
 Scripted::Speak slow_taker(FakeAuthority& authority, std::atomic<int>& taken) {
   return [&](RawPeer& peer, PeerClaim claim) {
     if (!become_known(peer, claim, authority)) return;
@@ -15,7 +15,7 @@ Scripted::Speak slow_taker(FakeAuthority& authority, std::atomic<int>& taken) {
   };
 }
 
-// A server that knows us, and reads nothing of what it is given.
+// A server that authenticates the client and then reads nothing.
 Scripted::Speak takes_nothing(FakeAuthority& authority) {
   return [&authority](RawPeer& peer, PeerClaim claim) {
     if (become_known(peer, claim, authority)) {
@@ -26,24 +26,24 @@ Scripted::Speak takes_nothing(FakeAuthority& authority) {
 
 }  // namespace
 
-TEST_CASE("what was given last goes before the client ends") {
+TEST_CASE("the last given samples are sent before the client ends") {
   FakeAuthority authority;
   std::atomic<int> taken = 0;
   const Scripted scripted(slow_taker(authority, taken));
   Client client({scripted.port()});
-  // A client drops what it could not send by then: 8 MB on a busy machine.
+  // At its end a client drops unsent samples: on a busy machine 8 MB take long.
   client.options.answer_ns = 20'000 * kMs_ns;
   client.start();
   const std::vector<uint8_t> sample(200000, 1);
   for (uint64_t i = 0; i < 40; ++i) client.it->put(1, i, sample, 3);
   CHECK(client.counters().dropped == 0);
-  // Nor does it connect for them at its end.
+  // At its end the client opens no connection for them either.
   REQUIRE(wait_until([&] { return client.counters().given > 0; }, 20));
   CHECK(seconds_of([&] { client.it.reset(); }) < 20);
   CHECK(wait_until([&] { return taken == 40; }, 20));
 }
 
-TEST_CASE("a client ends in time where nobody takes what was given") {
+TEST_CASE("a client ends in time if the server accepts no sample") {
   FakeAuthority authority;
   const Scripted scripted(takes_nothing(authority));
   Client client({scripted.port()});
@@ -53,7 +53,7 @@ TEST_CASE("a client ends in time where nobody takes what was given") {
   CHECK(seconds_of([&] { client.it.reset(); }) < 0.9);
 }
 
-TEST_CASE("who does not take what it is given is left alone") {
+TEST_CASE("a server that accepts no sample is not asked again") {
   FakeAuthority authority;
   const Scripted scripted(takes_nothing(authority));
   Client client({scripted.port()});
@@ -68,7 +68,7 @@ TEST_CASE("who does not take what it is given is left alone") {
   client.it.reset();
 }
 
-TEST_CASE("threads that give at once do not pass the bound together") {
+TEST_CASE("threads that give at once stay within the bound together") {
   Client client({1});
   client.host = "no-such-node.invalid";
   client.start();
@@ -78,11 +78,11 @@ TEST_CASE("threads that give at once do not pass the bound together") {
     threads.emplace_back([&, i] { client.it->put(1, i, sample, 3); });
   }
   for (auto& thread : threads) thread.join();
-  // Half of all is each node's part.
+  // Each node may use half of the bound.
   CHECK(client.counters().dropped == 14);
 }
 
-TEST_CASE("nodes that are not there keep no more than the bound together") {
+TEST_CASE("samples for missing nodes stay within the bound together") {
   Client client({1});
   std::vector<std::string> nodes;
   nodes.reserve(100);

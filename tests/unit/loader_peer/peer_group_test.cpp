@@ -1,4 +1,4 @@
-// Nodes that share their caches, when all goes well.
+// Nodes that share their caches, without faults.
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -31,7 +31,7 @@ std::vector<PeerNode> nodes_of(size_t count, uint64_t answer_ms = 500) {
 
 }  // namespace
 
-TEST_CASE("each sample is one node's, and all agree") {
+TEST_CASE("all nodes agree on the single owner of each sample") {
   const auto nodes = nodes_of(3);
   for (uint64_t i = 0; i < kSamples; ++i) {
     CHECK(std::count_if(nodes.begin(), nodes.end(), [i](const auto& node) {
@@ -40,7 +40,7 @@ TEST_CASE("each sample is one node's, and all agree") {
   }
 }
 
-TEST_CASE("what a node's cache holds the others get") {
+TEST_CASE("the other nodes get the samples of a node's cache") {
   auto nodes = nodes_of(2);
   for (uint64_t i = 0; i < kSamples; ++i) {
     if (nodes[0].group->is_own(i)) {
@@ -58,11 +58,11 @@ TEST_CASE("what a node's cache holds the others get") {
   const auto counters = nodes[1].group->counters();
   CHECK(counters.asked == counters.had);
   CHECK(counters.failed == 0);
-  // What others ask for is no hit of this node's.
+  // Requests of other nodes do not count as hits of this node.
   CHECK(nodes[0].cache->counters().hits == 0);
 }
 
-TEST_CASE("what is not there is said at once") {
+TEST_CASE("a missing sample is reported at once") {
   auto nodes = nodes_of(2);
   std::vector<uint8_t> sample;
   int64_t label = 0;
@@ -75,7 +75,7 @@ TEST_CASE("what is not there is said at once") {
   CHECK(nodes[0].group->counters().had == 0);
 }
 
-TEST_CASE("samples are given to the nodes that they are of") {
+TEST_CASE("samples are given to their owners") {
   auto nodes = nodes_of(3);
   for (uint64_t i = 0; i < kSamples; ++i) {
     if (nodes[0].group->is_own(i)) continue;
@@ -100,11 +100,11 @@ TEST_CASE("samples are given to the nodes that they are of") {
   }
   CHECK(wait_until([&] { return nodes[0].group->counters().given == others; }));
   CHECK(nodes[0].group->counters().dropped == 0);
-  // No misses of theirs.
+  // The receiving nodes count no misses.
   CHECK(nodes[1].cache->counters().misses == 0);
 }
 
-TEST_CASE("many threads ask on one connection") {
+TEST_CASE("many threads share one connection") {
   auto nodes = nodes_of(2);
   for (uint64_t i = 0; i < kSamples; ++i) {
     nodes[0].cache->store(i, sample_bytes(i, 100000), int64_t(i));
@@ -130,7 +130,7 @@ TEST_CASE("many threads ask on one connection") {
   CHECK(uint64_t(had) == nodes[1].group->counters().asked);
 }
 
-TEST_CASE("samples as large as may travel do, and larger ones do not") {
+TEST_CASE("samples up to the size limit are sent, larger ones are dropped") {
   auto nodes = nodes_of(2, 20000);
   const uint64_t index = sample_of(*nodes[0].group, false);
   const uint64_t other = sample_of(*nodes[0].group, false, index + 1);
@@ -148,7 +148,7 @@ TEST_CASE("samples as large as may travel do, and larger ones do not") {
   CHECK_FALSE(nodes[0].group->get(other, sample, label));
 }
 
-TEST_CASE("samples that nobody takes are dropped beyond a bound") {
+TEST_CASE("samples for a missing node are dropped beyond the bound") {
   PeerNode node(1000);
   node.join(options_of(2, 0));
   const std::vector<uint8_t> sample(1 << 20, 7);
@@ -160,7 +160,7 @@ TEST_CASE("samples that nobody takes are dropped beyond a bound") {
   CHECK(node.group->counters().dropped >= 84);
 }
 
-TEST_CASE("what was read before the other node began waits for it") {
+TEST_CASE("samples read before the other node starts wait for it") {
   PeerNode first(kSamples), second(kSamples);
   first.join(options_of(2, 0));
   uint64_t given = 0;
@@ -175,13 +175,13 @@ TEST_CASE("what was read before the other node began waits for it") {
   CHECK(first.group->counters().dropped == 0);
 }
 
-TEST_CASE("a node alone has all samples") {
+TEST_CASE("a single node owns all samples") {
   PeerNode node(kSamples);
   node.join(options_of(1, 0));
   for (uint64_t i = 0; i < kSamples; ++i) CHECK(node.group->is_own(i));
 }
 
-TEST_CASE("a forked process asks nobody, and ends") {
+TEST_CASE("a forked process asks no node, and ends") {
   auto nodes = nodes_of(2);
   const uint64_t index = sample_of(*nodes[0].group, false);
   nodes[1].cache->store(index, sample_bytes(index), 1);
@@ -197,7 +197,7 @@ TEST_CASE("a forked process asks nobody, and ends") {
   CHECK(nodes[0].group->get(index, sample, label));
 }
 
-TEST_CASE("options out of their range are refused") {
+TEST_CASE("options outside their range are refused") {
   PeerNode node(kSamples);
   const auto refused = [&](const CachePeersOptions& options,
                            const std::string& why) {
@@ -227,7 +227,7 @@ TEST_CASE("options out of their range are refused") {
   refused(options, "60001 ms; allowed");
 }
 
-TEST_CASE("without munge a job is told, and does without its nodes") {
+TEST_CASE("without munge opening the group is an error within 2.5 s") {
   PeerNode node(kSamples);
   node.authority->set_gone(true);
   auto opened = PeerGroup::open(node.cache, options_of(2, 0), node.authority);
@@ -243,7 +243,7 @@ TEST_CASE("without munge a job is told, and does without its nodes") {
   CHECK_THAT(opened.error().message, ContainsSubstring("restart it"));
 }
 
-TEST_CASE("Slurm's variables name the nodes") {
+TEST_CASE("Slurm's variables give the nodes") {
   ::unsetenv("SLURM_STEP_NODELIST");
   ::unsetenv("SLURM_JOB_NODELIST");
   ::unsetenv("SLURMD_NODENAME");
@@ -280,7 +280,7 @@ TEST_CASE("Slurm's variables name the nodes") {
   ::unsetenv("SLURMD_NODENAME");
 }
 
-TEST_CASE("listed nodes are as Slurm writes them") {
+TEST_CASE("listed nodes have Slurm's notation") {
   ::setenv("SLURMD_NODENAME", "n2", 1);
   auto options = listed_cache_peers("n[1-2],m");
   REQUIRE(options);

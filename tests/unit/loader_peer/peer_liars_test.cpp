@@ -1,4 +1,4 @@
-// What a client makes of nodes that lie.
+// A client with servers that send invalid messages.
 #include <algorithm>
 
 #include "tests/unit/loader_peer/scripted.h"
@@ -9,8 +9,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// It costs what a late answer does at most, is counted and said once, and
-// the node is left alone.
+// An invalid message costs at most a late answer's time, is counted and
+// reported once, and the node is not asked again.
 void check_refused(Client& client, const std::string& why) {
   CHECK(seconds_of([&] { CHECK_FALSE(client.get(5)); }) < 0.9);
   CHECK(wait_until([&] { return client.counters().refused == 1; }));
@@ -33,7 +33,7 @@ void check_lie(const std::function<void(RawPeer& peer, uint64_t index)>& lie,
   client.it.reset();
 }
 
-// A server that never becomes known.
+// A server that fails to authenticate.
 void check_stranger(
     const std::function<void(RawPeer& peer, PeerClaim claim)>& speak,
     const std::string& why) {
@@ -50,17 +50,17 @@ void check_stranger(
 
 }  // namespace
 
-TEST_CASE("answers that cannot be right are not taken") {
+TEST_CASE("invalid answers are refused") {
   const std::vector<uint8_t> sample = sample_bytes(5);
   const char* const unasked = "not the reply to the request";
-  SECTION("another sample's number") {
+  SECTION("a sample with another index") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.say_sample(PeerKind::kSample, index + 1, sample, 3);
         },
         unasked);
   }
-  SECTION("another sample is missing") {
+  SECTION("a miss with another index") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.say({PeerKind::kMiss, 0, index + 1});
@@ -74,7 +74,7 @@ TEST_CASE("answers that cannot be right are not taken") {
         },
         "checksum is wrong");
   }
-  SECTION("another label than the checksum's") {
+  SECTION("a label that does not match the checksum") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.say({PeerKind::kSample, 0, index, 4, peer_checksum(sample, 3)},
@@ -82,14 +82,14 @@ TEST_CASE("answers that cannot be right are not taken") {
         },
         "checksum is wrong");
   }
-  SECTION("a length that no sample has") {
+  SECTION("a length that is too short for a sample") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.say_sample(PeerKind::kSample, index, sample, 3);
         },
         "length or checksum is wrong", sample.size() + 1);
   }
-  SECTION("an answer more than it was asked") {
+  SECTION("a surplus answer") {
     FakeAuthority authority;
     const Scripted scripted(liar(authority, [&](RawPeer& peer, uint64_t index) {
       peer.say_sample(PeerKind::kSample, index, sample, 3);
@@ -109,28 +109,28 @@ TEST_CASE("answers that cannot be right are not taken") {
         },
         "not a reply");
   }
-  SECTION("a sample that is too large") {
+  SECTION("a sample beyond the size limit") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.begin_sample(index, kMostPeerSampleBytes + 1);
         },
         "not a reply");
   }
-  SECTION("another sample's, that only begins") {
+  SECTION("the beginning of a sample with another index") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.begin_sample(index + 1, kMostPeerSampleBytes);
         },
         unasked);
   }
-  SECTION("one of a length that no sample has, that only begins") {
+  SECTION("the beginning of a sample of an invalid length") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.begin_sample(index, kMostPeerSampleBytes);
         },
         "length or checksum is wrong", sample.size());
   }
-  SECTION("what only a client says") {
+  SECTION("a message of clients") {
     check_lie(
         [&](RawPeer& peer, uint64_t index) {
           peer.say_sample(PeerKind::kPut, index, sample, 3);
@@ -139,7 +139,7 @@ TEST_CASE("answers that cannot be right are not taken") {
   }
 }
 
-TEST_CASE("who cannot show who it is gets no answer taken") {
+TEST_CASE("answers of an unauthenticated server are refused") {
   FakeAuthority authority, other("somebody else");
   const auto sealed = [&](const std::string& claim) {
     return *authority.seal(claim);
@@ -168,7 +168,7 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
         },
         wrong);
   }
-  SECTION("another node, whose words are passed on") {
+  SECTION("a relayed claim of another node") {
     check_stranger(
         [&](RawPeer& peer, PeerClaim claim) {
           claim.node = "127.0.0.9";
@@ -176,7 +176,7 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
         },
         wrong);
   }
-  SECTION("another port, likewise") {
+  SECTION("a relayed claim of another port") {
     check_stranger(
         [&](RawPeer& peer, PeerClaim claim) {
           ++claim.port;
@@ -184,7 +184,7 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
         },
         wrong);
   }
-  SECTION("what was sealed for another connection") {
+  SECTION("a claim for another connection") {
     check_stranger(
         [&](RawPeer& peer, const PeerClaim& claim) {
           PeerClaim before = claim;
@@ -193,7 +193,7 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
         },
         wrong);
   }
-  SECTION("what a client would say") {
+  SECTION("a client's claim") {
     check_stranger(
         [&](RawPeer& peer, const PeerClaim& claim) {
           peer.challenge(claim, sealed(client_claim_text(claim)));
@@ -214,14 +214,14 @@ TEST_CASE("who cannot show who it is gets no answer taken") {
         },
         "not a reply");
   }
-  SECTION("a large sample, that only begins") {
+  SECTION("the beginning of a large sample") {
     check_stranger(
         [&](RawPeer& peer, const PeerClaim&) {
           peer.begin_sample(5, kMostPeerSampleBytes);
         },
         "not a greeting");
   }
-  SECTION("a sample at once") {
+  SECTION("a sample without a challenge") {
     check_stranger(
         [&](RawPeer& peer, const PeerClaim&) {
           peer.say_sample(PeerKind::kSample, 5, sample_bytes(5), 3);

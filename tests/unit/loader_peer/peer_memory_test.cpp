@@ -1,5 +1,5 @@
-// What is left in memory of samples that came, and what becomes of those for
-// which there is none. Not with a sanitizer, which has a memory of its own.
+// Memory after received samples, and samples that do not fit into memory. Not
+// with a sanitizer, which has its own allocator.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -16,12 +16,12 @@ namespace {
 
 constexpr size_t kLarge_bytes = 48 << 20;
 
-// Large blocks are the kernel's again as soon as they are freed, whatever ran
-// before, and threads have no memory put by.
+// Makes free() return large blocks to the kernel at once, and leaves threads
+// without arenas of their own.
 const bool has_plain_malloc =
     ::mallopt(M_MMAP_THRESHOLD, 1 << 20) == 1 && ::mallopt(M_ARENA_MAX, 1) == 1;
 
-// "RssAnon": memory that this process has, but for what it shares; "VmSize".
+// "RssAnon" (private memory of this process) or "VmSize".
 uint64_t status_bytes(const std::string& what) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -32,15 +32,15 @@ uint64_t status_bytes(const std::string& what) {
   return kib << 10;
 }
 
-// This process gets so much more, and then std::bad_alloc.
+// Limits this process to `bytes` more; then allocations throw std::bad_alloc.
 void leave_memory(uint64_t bytes) {
   const rlim_t most = status_bytes("VmSize") + bytes;
   const rlimit limit{most, most};
   REQUIRE(::setrlimit(RLIMIT_AS, &limit) == 0);
 }
 
-// In a process with little memory more, and a node whose sample 1 is large.
-// Whether it asks on afterwards.
+// Runs `work` in a process with limited memory, with a node whose sample 1 is
+// large. Returns whether the client still gets samples afterwards.
 bool asks_on(uint64_t memory_bytes,
              const std::function<bool(Client& client)>& work) {
   REQUIRE(has_plain_malloc);
@@ -68,7 +68,7 @@ bool asks_on(uint64_t memory_bytes,
 
 }  // namespace
 
-TEST_CASE("clients that have given large samples leave no memory behind") {
+TEST_CASE("large samples given by clients leave no memory in use") {
   Served test;
   test.start();
   const std::vector<uint8_t> large(40 << 20, 5);
@@ -83,14 +83,14 @@ TEST_CASE("clients that have given large samples leave no memory behind") {
       [&] { return status_bytes("RssAnon") < before + 3 * large.size(); }, 2));
 }
 
-TEST_CASE("without memory for a sample it is not had, and nothing ends") {
+TEST_CASE("without memory a sample is not received, and the client continues") {
   const auto cannot_have = [](Client& client) { return !client.get(1); };
-  // For what comes, and for handing it over.
+  // Without memory for receiving, and without memory for the result.
   CHECK(asks_on(kLarge_bytes / 3, cannot_have));
   CHECK(asks_on(kLarge_bytes * 11 / 6, cannot_have));
 }
 
-TEST_CASE("without memory for a sample it is not given") {
+TEST_CASE("without memory a sample is not given") {
   const std::vector<uint8_t> large(kLarge_bytes, 1);
   CHECK(asks_on(kLarge_bytes / 3, [&](Client& client) {
     client.it->put(1, 1, large, 3);

@@ -1,5 +1,4 @@
-// Names of nodes that whoever knows names takes long for: this program's
-// getaddrinfo(3) is the test's.
+// Slow name lookups: this program overrides getaddrinfo(3).
 #include <netdb.h>
 
 #include "tests/unit/loader_peer/scripted.h"
@@ -12,7 +11,7 @@ namespace {
 constexpr const char* kHangs = "node-that-hangs";
 constexpr const char* kKnown = "node-that-is-known";
 
-std::atomic<int> asked_names = 0;  // for kHangs
+std::atomic<int> asked_names = 0;  // lookups of kHangs
 std::atomic<bool> names_hang = false;
 
 }  // namespace
@@ -39,11 +38,11 @@ extern "C" void freeaddrinfo(addrinfo* found) {
   delete found;
 }
 
-TEST_CASE("a name that hangs holds up no other node, and is asked for once") {
+TEST_CASE("a hanging name lookup delays no other node and is made once") {
   names_hang = true;
   asked_names = 0;
   FakeAuthority authority;
-  // Each asking is a connection's only one, so that each needs a proof.
+  // Each connection serves one request, so that each request needs a proof.
   const Scripted scripted([&](RawPeer& peer, PeerClaim claim) {
     claim.node = kKnown;
     if (!become_known(peer, claim, authority)) return;
@@ -64,7 +63,7 @@ TEST_CASE("a name that hangs holds up no other node, and is asked for once") {
   CHECK(asked_names == 1);
   const auto asked = [&] { return (*started)->counters().asked; };
   const uint64_t before = asked();
-  // Tried again twice, after 1 s and 2.
+  // Retried twice, after 1 s and 2 s.
   CHECK(wait_until([&] {
     CHECK_FALSE(has(2));
     return asked() == before + 2;
@@ -72,7 +71,7 @@ TEST_CASE("a name that hangs holds up no other node, and is asked for once") {
   CHECK(has(1));
   CHECK(has(1));
   names_hang = false;
-  // Not three times, one after the other.
+  // Only one further lookup is made, not one per earlier request.
   CHECK(wait_until([&] {
     (void)has(2);
     return asked_names == 2;

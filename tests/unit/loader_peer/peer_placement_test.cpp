@@ -18,7 +18,7 @@ std::vector<std::string> named(size_t count) {
 
 }  // namespace
 
-TEST_CASE("each node has an equal part of the samples") {
+TEST_CASE("each node owns an equal part of the samples") {
   constexpr uint64_t kSamples = 100000;
   for (const size_t count : {2U, 3U, 4U, 16U, 100U}) {
     const PeerPlacement placement(named(count));
@@ -31,7 +31,7 @@ TEST_CASE("each node has an equal part of the samples") {
   }
 }
 
-TEST_CASE("when a node goes, only its samples move, to all of the others") {
+TEST_CASE("without a node only its samples move, spread over all the others") {
   auto nodes = named(5);
   const PeerPlacement all(nodes);
   nodes.pop_back();
@@ -48,7 +48,7 @@ TEST_CASE("when a node goes, only its samples move, to all of the others") {
   for (const int count : moved) CHECK(std::abs(count - 1000) < 160);
 }
 
-TEST_CASE("the order of the names means nothing") {
+TEST_CASE("the order of the names does not change the placement") {
   const auto nodes = named(7);
   auto turned = nodes;
   std::rotate(turned.begin(), turned.begin() + 3, turned.end());
@@ -58,7 +58,7 @@ TEST_CASE("the order of the names means nothing") {
   }
 }
 
-TEST_CASE("a node alone has everything") {
+TEST_CASE("a single node owns every sample") {
   const PeerPlacement alone({"here"});
   for (const uint64_t i : {uint64_t{0}, uint64_t{17}, UINT64_MAX}) {
     CHECK(alone.owner(i) == 0);
@@ -66,7 +66,7 @@ TEST_CASE("a node alone has everything") {
 }
 
 // Nodes of two versions have to agree.
-TEST_CASE("samples are placed as ever") {
+TEST_CASE("the placement is the same in all versions") {
   const PeerPlacement placement({"alpha", "beta", "gamma"});
   std::string owners;
   for (uint64_t i = 0; i < 16; ++i) owners += char('0' + placement.owner(i));

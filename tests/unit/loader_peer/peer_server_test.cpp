@@ -1,4 +1,4 @@
-// What a server makes of those that connect to it.
+// A server with valid and invalid clients.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr const char* kHost = Served::kHost;
 
 }  // namespace
 
-TEST_CASE("a client that is known has samples, and is told what is not there") {
+TEST_CASE("an authenticated client gets samples and misses") {
   Served test;
   test.cache->store(4, sample_bytes(4), -9);
   test.start();
@@ -38,7 +38,7 @@ TEST_CASE("a client that is known has samples, and is told what is not there") {
   CHECK(said->head.index == 5);
 }
 
-TEST_CASE("a server that a client can be sure of") {
+TEST_CASE("a server proves its claim to the client") {
   Served test;
   test.start();
   RawPeer peer = test.connect();
@@ -52,7 +52,7 @@ TEST_CASE("a server that a client can be sure of") {
   CHECK(*opened == server_claim_text(claim));
 }
 
-TEST_CASE("what is damaged is not served") {
+TEST_CASE("a damaged sample is not served") {
   Served test;
   test.cache->store(4, sample_bytes(4), 1);
   const UniqueFd fd(::open(test.cache->path().c_str(), O_RDWR));
@@ -68,7 +68,7 @@ TEST_CASE("what is damaged is not served") {
   CHECK(test.cache->counters().damaged == 1);
 }
 
-TEST_CASE("who is not known is told nothing, and gives nothing") {
+TEST_CASE("an unauthenticated client gets nothing and can give nothing") {
   Served test;
   test.cache->store(1, sample_bytes(1), 1);
   test.start();
@@ -93,12 +93,12 @@ TEST_CASE("who is not known is told nothing, and gives nothing") {
     peer.prove(*other.seal(client_claim_text(claim)));
     peer.say({PeerKind::kGet, 0, 1});
   }
-  SECTION("what the server said itself") {
+  SECTION("the server's own credential") {
     const auto said = peer.greet(claim);
     REQUIRE(said);
     peer.prove({said->body.begin() + kPeerNonceBytes, said->body.end()});
   }
-  SECTION("a proof that was used before") {
+  SECTION("a replayed proof") {
     REQUIRE(peer.greet(claim));
     const std::string proof = *test.authority->seal(client_claim_text(claim));
     REQUIRE(test.authority->open(proof));
@@ -135,17 +135,17 @@ TEST_CASE("who is not known is told nothing, and gives nothing") {
   CHECK(wait_until([&] { return test.server->refused() >= 1; }));
 }
 
-TEST_CASE("a known client that says what cannot be is sent away") {
+TEST_CASE("an authenticated client with invalid messages is disconnected") {
   Served test;
   test.start();
   RawPeer peer = test.client();
-  SECTION("a sample that the data set does not have") {
+  SECTION("a get beyond the data set") {
     peer.say({PeerKind::kGet, 0, kSamples});
   }
-  SECTION("one given") {
+  SECTION("a put beyond the data set") {
     peer.say_sample(PeerKind::kPut, UINT64_MAX, sample_bytes(1), 1);
   }
-  SECTION("one given with a wrong checksum") {
+  SECTION("a put with a wrong checksum") {
     peer.say({PeerKind::kPut, 0, 1, 1, 77}, sample_bytes(1));
   }
   SECTION("an answer") {
@@ -154,7 +154,7 @@ TEST_CASE("a known client that says what cannot be is sent away") {
   SECTION("a second hello") {
     peer.say({PeerKind::kHello}, std::vector<uint8_t>(16));
   }
-  SECTION("one given that is too large") {
+  SECTION("a put beyond the size limit") {
     const PeerHeadBytes head =
         encode_peer_head({PeerKind::kPut, kMostPeerSampleBytes + 1, 1});
     peer.say_bytes(head.data(), head.size());
@@ -164,32 +164,32 @@ TEST_CASE("a known client that says what cannot be is sent away") {
   CHECK(test.still_serves());
 }
 
-TEST_CASE("who says what is not its turn is not heard to the end") {
+TEST_CASE("a message out of turn is refused at its head") {
   Served test;
   test.start();
   RawPeer peer = test.connect();
   PeerClaim claim = test.claim();
   PeerHead head{PeerKind::kPut, kMostPeerSampleBytes, 1};
-  SECTION("a stranger, for a hello") {}
-  SECTION("a stranger, for a proof") {
+  SECTION("an unauthenticated client instead of a hello") {}
+  SECTION("an unauthenticated client instead of a proof") {
     REQUIRE(peer.greet(claim));
     head.kind = PeerKind::kSample;
   }
-  SECTION("a client that answers") {
+  SECTION("a client that sends an answer") {
     peer = test.client();
     head.kind = PeerKind::kSample;
   }
-  SECTION("a client that gives what the data set does not have") {
+  SECTION("a client that gives a sample beyond the data set") {
     peer = test.client();
     head.index = kSamples;
   }
   const PeerHeadBytes bytes = encode_peer_head(head);
   peer.say_bytes(bytes.data(), bytes.size());
-  CHECK(peer.is_closed(2000));  // before what never ends is late
+  CHECK(peer.is_closed(2000));  // before the timeout of an incomplete message
   CHECK(wait_until([&] { return test.server->refused() == 1; }));
 }
 
-TEST_CASE("strangers that say nothing make room, and go after a while") {
+TEST_CASE("silent connections make room for others and are closed after 5 s") {
   Served test;
   test.start();
   std::vector<RawPeer> strangers;
@@ -200,7 +200,7 @@ TEST_CASE("strangers that say nothing make room, and go after a while") {
   CHECK(strangers.back().is_closed(7000));  // after 5 s
 }
 
-TEST_CASE("all that come at once, and speak, are let in") {
+TEST_CASE("all of 150 simultaneous clients are accepted") {
   Served test;
   test.authority->set_delay_ms(2);
   test.start();
@@ -226,7 +226,7 @@ TEST_CASE("all that come at once, and speak, are let in") {
   CHECK(known == 150);
 }
 
-TEST_CASE("who stops within a message is sent away after a while") {
+TEST_CASE("a client that stops within a message is disconnected") {
   Served test;
   test.start();
   RawPeer peer = test.client(), idle = test.client();
@@ -234,12 +234,12 @@ TEST_CASE("who stops within a message is sent away after a while") {
   peer.say_bytes(head.data(), head.size());
   CHECK_FALSE(peer.is_closed(1000));
   CHECK(peer.is_closed(7000));
-  // Who only has nothing to say is not.
+  // An idle client is not disconnected.
   idle.say({PeerKind::kGet, 0, 1});
   CHECK(idle.hear());
 }
 
-TEST_CASE("who does not take its answers takes no more than its bound") {
+TEST_CASE("a client that reads no answers is bounded in memory and time") {
   Served test;
   for (uint64_t i = 0; i < 20; ++i) {
     test.cache->store(i, std::vector<uint8_t>(1 << 20, uint8_t(i)), 1);
@@ -252,13 +252,13 @@ TEST_CASE("who does not take its answers takes no more than its bound") {
   CHECK(wait_until([&] { return test.server->served() > 0; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   CHECK(test.server->served() < 20);
-  CHECK(test.still_serves());  // others meanwhile
+  CHECK(test.still_serves());  // serves others meanwhile
   CHECK(wait_until([&] {       // after 5 s
     return !slow.say({PeerKind::kGet, 0, 1});
   }));
 }
 
-TEST_CASE("a slow reader that goes on taking gets everything") {
+TEST_CASE("a slow reader gets all answers") {
   Served test;
   for (uint64_t i = 0; i < 20; ++i) {
     test.cache->store(i, std::vector<uint8_t>(1 << 20, uint8_t(i)), 1);
@@ -275,10 +275,10 @@ TEST_CASE("a slow reader that goes on taking gets everything") {
   }
 }
 
-TEST_CASE("more than there is memory for is passed over") {
+TEST_CASE("samples beyond the memory bound are skipped") {
   Served test;
   test.start();
-  // Each begins with 40 MB, of which two do not have room.
+  // Each begins a sample of 40 MB; two of them exceed the bound.
   std::vector<RawPeer> peers;
   const std::vector<uint8_t> large(40 << 20, 5);
   for (uint64_t i = 0; i < 2; ++i) {
@@ -299,7 +299,7 @@ TEST_CASE("more than there is memory for is passed over") {
   CHECK_FALSE(test.cache->find(1));
 }
 
-TEST_CASE("connections are bounded") {
+TEST_CASE("the number of connections is bounded") {
   Served test;
   test.start();
   std::vector<RawPeer> peers;
@@ -316,7 +316,7 @@ TEST_CASE("connections are bounded") {
   }));
 }
 
-TEST_CASE("the program's descriptors are not used up by connections") {
+TEST_CASE("connections leave descriptors for the program") {
   Served test;
   test.start();
   const FewFds few(200);
@@ -329,7 +329,7 @@ TEST_CASE("the program's descriptors are not used up by connections") {
     peers.push_back(std::move(peer));
   }
   CHECK(take_fds(45).size() == 45);
-  // And when some are there again, so is the server.
+  // With free descriptors the server accepts again.
   peers.clear();
   CHECK(wait_until([&] {
     PeerClaim claim = test.claim();
@@ -337,7 +337,7 @@ TEST_CASE("the program's descriptors are not used up by connections") {
   }));
 }
 
-TEST_CASE("one process serves at a time, and the next one when it ends") {
+TEST_CASE("one process serves at a time, and the next one after its end") {
   Served test;
   test.start();
   auto second =
@@ -352,7 +352,7 @@ TEST_CASE("one process serves at a time, and the next one when it ends") {
         }) < 1);
 }
 
-TEST_CASE("the first port that is free is taken") {
+TEST_CASE("the server uses the first free port") {
   Served first, second, third;
   first.start({test_port(0), test_port(1)});
   second.start({test_port(0), test_port(1)});
@@ -376,7 +376,7 @@ TEST_CASE("the first port that is free is taken") {
   CHECK(wait_until([&] { return (*started)->port() == test_port(0); }));
 }
 
-TEST_CASE("a munge that hangs holds up only those that come") {
+TEST_CASE("a hanging munge delays only new clients") {
   Served test;
   test.cache->store(1, sample_bytes(1), 1);
   test.start();
@@ -394,7 +394,7 @@ TEST_CASE("a munge that hangs holds up only those that come") {
   CHECK(seconds_of([&] { test.server.reset(); }) < 0.5);
 }
 
-TEST_CASE("who comes while munge is not there is sent away, but not refused") {
+TEST_CASE("a client is disconnected but not counted as refused without munge") {
   Served test;
   test.start();
   RawPeer peer = test.connect();
@@ -409,7 +409,7 @@ TEST_CASE("who comes while munge is not there is sent away, but not refused") {
   CHECK(test.server->refused() == 0);
 }
 
-TEST_CASE("ports follow from what is served, within the range") {
+TEST_CASE("candidate ports depend on name and data, within the range") {
   const auto ports =
       candidate_ports("penstock-cache-0/a.cache", 7, 20000, 29999);
   CHECK(ports.size() == kPeerPorts);
@@ -423,13 +423,13 @@ TEST_CASE("ports follow from what is served, within the range") {
   CHECK(candidate_ports("x", 7, 65535, 65535) == std::vector<uint16_t>{65535});
 }
 
-TEST_CASE("an address that is none is refused") {
+TEST_CASE("an invalid address is refused") {
   const auto listener = listen_for_peers("no address", {test_port(0)});
   REQUIRE_FALSE(listener);
   CHECK(listener.error().code == Code::kInvalidArgument);
 }
 
-TEST_CASE("without an address all of the machine's are served") {
+TEST_CASE("without an address the server listens on all addresses") {
   const auto listener = listen_for_peers("", {test_port(0), test_port(1)});
   REQUIRE(listener);
   (void)RawPeer::connect("127.0.0.1", listener->port);

@@ -1,4 +1,4 @@
-// Processes of a node, of which the one that serves is killed.
+// Processes of a node, whose serving process is killed.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kSamples = 100;
 
-// Members of a node's cache, each a process; what they tell is shared.
+// Shared memory in which the processes of a node report whether they serve.
 struct Told {
   std::atomic<uint16_t> ports[4];
 };
@@ -28,7 +28,7 @@ struct Shared {
   ~Shared() { ::munmap(told, sizeof(Told)); }
 };
 
-// Joins a node's cache, and tells now and then whether it serves.
+// Joins a node's cache and reports repeatedly whether it serves.
 Child::Work member(const std::string& base, size_t node, Told& told,
                    size_t number) {
   (void)test_port();  // before the child asks
@@ -56,9 +56,7 @@ size_t serving(const Told& told) {
 
 }  // namespace
 
-TEST_CASE(
-    "when the process that serves is killed another one does, within a "
-    "second") {
+TEST_CASE("another process takes over from a killed server within a second") {
   const CacheCase folder;
   const Shared shared;
   std::vector<std::unique_ptr<Child>> members;
@@ -88,12 +86,13 @@ TEST_CASE(
     CHECK(seconds_of([&] {
             CHECK(wait_until([&] { return serving(*shared.told) == 1; }));
           }) < 1);
-    // And the sample is still there; the client is back within its pause.
+    // The sample is still cached; the client reconnects within its retry
+    // interval.
     CHECK(seconds_of([&] { CHECK(wait_until(has_it)); }) < 3);
   }
 }
 
-TEST_CASE("a killed server's children do not keep others from serving") {
+TEST_CASE("children of a killed server do not prevent others from serving") {
   const CacheCase folder;
   const Shared shared;
   (void)test_port();  // before the child asks
@@ -126,7 +125,7 @@ TEST_CASE("a killed server's children do not keep others from serving") {
         }) < 1);
 }
 
-TEST_CASE("a node that stands still costs a bounded delay, and comes back") {
+TEST_CASE("a stopped node costs a bounded delay and is used again later") {
   const CacheCase folder;
   const Shared shared;
   Child other(member(folder.base(), 1, *shared.told, 0));
@@ -141,7 +140,7 @@ TEST_CASE("a node that stands still costs a bounded delay, and comes back") {
   REQUIRE(wait_until(has_it));
   other.stop();
   CHECK(seconds_of([&] { CHECK_FALSE(has_it()); }) < 0.9);
-  // 100 more cost nothing.
+  // 100 further requests cost no time.
   CHECK(seconds_of([&] {
           for (int i = 0; i < 100; ++i) CHECK_FALSE(has_it());
         }) < 0.2);

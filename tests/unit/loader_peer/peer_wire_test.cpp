@@ -26,7 +26,7 @@ void append(std::vector<uint8_t>& stream, PeerHead head,
   stream.insert(stream.end(), body.begin(), body.end());
 }
 
-// Puts in at most so much at once.
+// Feeds at most `most` bytes at once.
 void feed(PeerInput& input, std::span<const uint8_t>& stream, size_t most) {
   const auto room = input.room();
   REQUIRE_FALSE(room.empty());
@@ -48,7 +48,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE("a head is what was encoded") {
+TEST_CASE("a parsed head equals the encoded one") {
   const PeerHead head{PeerKind::kSample, 0x01020304, 0x1122334455667788, -3,
                       0xfedcba9876543210};
   const PeerHeadBytes bytes =
@@ -60,12 +60,12 @@ TEST_CASE("a head is what was encoded") {
   CHECK(read->index == head.index);
   CHECK(read->label == -3);
   CHECK(read->sum == head.sum);
-  // Whatever machine it is.
+  // The byte order does not depend on the machine.
   CHECK(encode_peer_head(head)[4] == 4);
   CHECK(encode_peer_head(head)[8] == 0x88);
 }
 
-TEST_CASE("what is no head is refused") {
+TEST_CASE("invalid heads are refused") {
   const PeerHeadBytes good = encode_peer_head({PeerKind::kGet});
   REQUIRE(parse_peer_head(good));
   for (const size_t place : {0U, 1U, 2U}) {
@@ -83,7 +83,7 @@ TEST_CASE("what is no head is refused") {
   }
 }
 
-TEST_CASE("each kind has its lengths") {
+TEST_CASE("each kind of message has its range of lengths") {
   struct Row {
     PeerKind kind;
     uint32_t least, most;
@@ -103,14 +103,14 @@ TEST_CASE("each kind has its lengths") {
   }
 }
 
-TEST_CASE("a checksum is of the label too") {
+TEST_CASE("a checksum covers the label too") {
   const auto body = bytes_of(100);
   CHECK(peer_checksum(body, 1) == peer_checksum(body, 1));
   CHECK(peer_checksum(body, 1) != peer_checksum(body, 2));
   CHECK(peer_checksum(body, 1) != peer_checksum(bytes_of(100, 2), 1));
 }
 
-TEST_CASE("frames come out of a stream however it is cut") {
+TEST_CASE("frames are found in a stream divided anywhere") {
   std::vector<uint8_t> stream;
   const std::vector<size_t> sizes{0, 1, 5000, 300000, 31, 2500000, 64};
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -140,7 +140,7 @@ TEST_CASE("frames come out of a stream however it is cut") {
   }
 }
 
-TEST_CASE("a head that promises much takes no memory for it") {
+TEST_CASE("a head with a large length allocates no memory") {
   std::vector<uint8_t> stream;
   const PeerHeadBytes head =
       encode_peer_head({PeerKind::kPut, kMostPeerSampleBytes});
@@ -157,7 +157,7 @@ TEST_CASE("a head that promises much takes no memory for it") {
   CHECK(input.room().size() < (1 << 20));
 }
 
-TEST_CASE("a body can be passed over") {
+TEST_CASE("a body can be skipped") {
   for (const size_t size : {100U, 200000U}) {
     std::vector<uint8_t> stream;
     append(stream, {PeerKind::kPut, 0, 1}, bytes_of(size));
@@ -186,7 +186,7 @@ TEST_CASE("a body can be passed over") {
   }
 }
 
-TEST_CASE("garbage is an error, and stays one") {
+TEST_CASE("garbage is a permanent error") {
   PeerInput input;
   const std::vector<uint8_t> garbage(64, 'x');
   std::span<const uint8_t> left(garbage);
@@ -195,7 +195,7 @@ TEST_CASE("garbage is an error, and stays one") {
   CHECK_FALSE(input.next());
 }
 
-TEST_CASE("frames go out as they were added, also a few bytes at a time") {
+TEST_CASE("frames are sent in order, also a few bytes at a time") {
   const Pair pair;
   const int small = 4096;
   REQUIRE(::setsockopt(pair.near.get(), SOL_SOCKET, SO_SNDBUF, &small,
@@ -226,7 +226,7 @@ TEST_CASE("frames go out as they were added, also a few bytes at a time") {
   CHECK(output.put_bytes() == 0);
 }
 
-TEST_CASE("an end that is gone is told") {
+TEST_CASE("a closed connection is reported") {
   Pair pair;
   pair.far.reset();
   PeerOutput output;
@@ -234,7 +234,7 @@ TEST_CASE("an end that is gone is told") {
   CHECK(output.send(pair.near.get()) == PeerOutput::Sent::kBroken);
 }
 
-TEST_CASE("a claim differs in whatever differs") {
+TEST_CASE("each field of a claim changes its text") {
   const PeerClaim claim{{1}, {2}, 3, 4, "node", 5};
   CHECK(server_claim_text(claim) == server_claim_text(claim));
   CHECK(server_claim_text(claim) != client_claim_text(claim));

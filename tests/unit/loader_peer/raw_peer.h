@@ -1,4 +1,4 @@
-// One end of a connection between nodes, said word by word.
+// One end of a connection between nodes, which sends single messages.
 #pragma once
 
 #include <arpa/inet.h>
@@ -48,13 +48,13 @@ class RawPeer {
                   const std::vector<uint8_t>& sample, int64_t label) {
     return say({kind, 0, index, label, peer_checksum(sample, label)}, sample);
   }
-  // Only a sample's head.
+  // Sends only a sample's head.
   bool begin_sample(uint64_t index, uint32_t bytes) {
     const PeerHeadBytes head =
         encode_peer_head({PeerKind::kSample, bytes, index});
     return say_bytes(head.data(), head.size());
   }
-  // What is said within some time; nullopt: nothing, or it was closed.
+  // The next message; nullopt: none in time, or the connection was closed.
   std::optional<Said> hear(int timeout_ms = 10000) {
     while (true) {
       auto frame = input_.next();
@@ -68,7 +68,7 @@ class RawPeer {
       if (receive(fd_.get(), input_) == PeerReceived::kEnd) return std::nullopt;
     }
   }
-  // Whether the other end closes within some time.
+  // Whether the other end closes the connection in time.
   bool is_closed(int timeout_ms = 10000) {
     while (true) {
       pollfd readable{fd_.get(), POLLIN, 0};
@@ -78,7 +78,7 @@ class RawPeer {
     }
   }
 
-  // As a client: what the server said to it.
+  // As a client: sends a hello and returns the server's answer.
   std::optional<Said> greet(PeerClaim& claim) {
     claim.client_nonce = random_nonce();
     if (!say({PeerKind::kHello},
@@ -94,7 +94,7 @@ class RawPeer {
   bool prove(const std::string& credential) {
     return say({PeerKind::kProof}, {credential.begin(), credential.end()});
   }
-  // As a server: hears the hello.
+  // As a server: receives the hello.
   bool hear_hello(PeerClaim& claim) {
     const auto said = hear();
     if (!said || said->head.kind != PeerKind::kHello) return false;

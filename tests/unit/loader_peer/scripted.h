@@ -1,4 +1,4 @@
-// A node that says what a test wants, and a client that asks it.
+// A server with scripted messages, and a client for it.
 #pragma once
 
 #include "loader/peer/peer_client.h"
@@ -11,7 +11,7 @@ constexpr uint64_t kSamples = 100;
 constexpr uint64_t kMs_ns = 1000000;
 constexpr const char* kHost = "127.0.0.1";
 
-// A node of a test's making: what it says to a client is the test's.
+// A server whose messages the test determines.
 class Scripted {
  public:
   // speak: for each connection, in a thread of all of them.
@@ -50,7 +50,7 @@ class Scripted {
       UniqueFd fd(::accept(fd_.get(), nullptr, nullptr));
       if (!fd) return;
       ++connections_;
-      set_peer_options(fd.get());  // or its small words wait for each other
+      set_peer_options(fd.get());  // without them small messages are delayed
       RawPeer peer(std::move(fd));
       speak_(peer, claim());
     }
@@ -96,7 +96,7 @@ struct Client {
     if (out != nullptr) *out = sample;
     return is_there;
   }
-  // Until it has been asked so often, by asking all the time.
+  // Requests continuously until `count` requests were sent.
   double seconds_until_asked(uint64_t count) {
     return seconds_of([&] {
       CHECK(wait_until([&] {
@@ -112,7 +112,7 @@ struct Client {
   }
 };
 
-// As a good server would, up to the first get.
+// Authenticates like a valid server, up to the first get.
 inline bool become_known(RawPeer& peer, PeerClaim& claim,
                          FakeAuthority& authority) {
   if (!peer.hear_hello(claim)) return false;
@@ -121,7 +121,7 @@ inline bool become_known(RawPeer& peer, PeerClaim& claim,
          peer.hear().has_value();
 }
 
-// Answers with each sample, as long as it is asked.
+// Answers each get with its sample.
 inline void serve(RawPeer& peer) {
   while (auto said = peer.hear()) {
     if (said->head.kind != PeerKind::kGet) continue;
@@ -136,7 +136,7 @@ inline Scripted::Speak good_server(FakeAuthority& authority) {
   };
 }
 
-// A server that is known, and says the wrong thing to the first get.
+// An authenticated server that answers the first get by `lie`.
 inline Scripted::Speak liar(
     FakeAuthority& authority,
     std::function<void(RawPeer& peer, uint64_t index)> lie) {

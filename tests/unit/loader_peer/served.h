@@ -1,4 +1,4 @@
-// A server, and clients whose words are the test's.
+// A server, and clients whose messages the test determines.
 #pragma once
 
 #include "loader/peer/peer_server.h"
@@ -33,7 +33,7 @@ struct Served {
     return {{}, {}, 7, kSamples, kHost, server->port()};
   }
   RawPeer connect() const { return RawPeer::connect(kHost, server->port()); }
-  // A client that is known.
+  // An authenticated client.
   RawPeer client() const {
     RawPeer peer = connect();
     PeerClaim own = claim();

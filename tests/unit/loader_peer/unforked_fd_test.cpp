@@ -18,7 +18,7 @@ UniqueFd null() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 }  // namespace
 
-TEST_CASE("a forked process does not keep such a descriptor") {
+TEST_CASE("a forked process does not inherit the descriptor") {
   UnforkedFd fd(null);
   const UniqueFd other = null();
   CHECK(in_child([&] {
@@ -27,7 +27,7 @@ TEST_CASE("a forked process does not keep such a descriptor") {
   CHECK(is_open(fd.get()));
 }
 
-TEST_CASE("nor closes another that has its number") {
+TEST_CASE("a forked process does not close another descriptor of that number") {
   UnforkedFd fd(null);
   CHECK(in_child([&] {
           const UniqueFd own = null();
@@ -37,7 +37,7 @@ TEST_CASE("nor closes another that has its number") {
         }) == 0);
 }
 
-TEST_CASE("it is closed once, by its owner") {
+TEST_CASE("the descriptor is closed once, by its owner") {
   UnforkedFd fd(null);
   const int number = fd.get();
   UnforkedFd moved(std::move(fd));
@@ -50,7 +50,8 @@ TEST_CASE("it is closed once, by its owner") {
   CHECK_FALSE(moved);
 }
 
-TEST_CASE("nor one that another thread is just opening") {
+TEST_CASE(
+    "a forked process does not inherit a descriptor being opened by a thread") {
   const auto named = [] {
     return UniqueFd(::memfd_create("unforked", MFD_CLOEXEC));
   };

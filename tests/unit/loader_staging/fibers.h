@@ -1,5 +1,5 @@
-// Threads of a program that run one at a time, where a test lets them: the same
-// choices give the same run.
+// Threads that run one at a time, scheduled by the test: the same choices give
+// the same run.
 #pragma once
 
 #include <ucontext.h>
@@ -27,13 +27,13 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Until its next pause(), or its end.
+  // Runs the fiber until its next pause() or its end.
   void resume() {
     Fiber* const before = std::exchange(running(), this);
     ::swapcontext(&resumer_, &own_);
     running() = before;
   }
-  // Of the one that runs; nothing outside of any.
+  // Pauses the running fiber; without effect outside a fiber.
   static void pause() {
     if (Fiber* const self = running())
       ::swapcontext(&self->own_, &self->resumer_);

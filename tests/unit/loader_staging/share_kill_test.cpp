@@ -1,6 +1,5 @@
-// A job that is killed, or stopped, at every step of the protocol: the other
-// one has each sample once an epoch all the same, and waits no longer than it
-// may.
+// A job killed or stopped at every step of the protocol: the other one still
+// gets each sample once an epoch and waits at most its time-outs.
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +24,7 @@ namespace {
 constexpr uint64_t kSamples = 11;
 constexpr uint64_t kMs = 1'000'000;
 
-// Those that every job comes to.
+// Fault points that every job passes.
 constexpr const char* kPoints[] = {"reserving",
                                    "reserved",
                                    "entering",
@@ -48,20 +47,20 @@ constexpr const char* kPoints[] = {"reserving",
                                    "released",
                                    "leaving",
                                    "left"};
-// Those that one comes to who gets past a job that reads on and on.
+// Fault points of a job that excludes one that holds a batch too long.
 constexpr const char* kPassingPoints[] = {"looked for the blocking jobs",
                                           "putting out", "has put out",
                                           "found it held"};
-// Those that one comes to who prepares what another one has begun.
+// Fault points of a job that takes over a batch of another one.
 constexpr const char* kSparePoints[] = {"looked at a spare",
                                         "looked where it is placed",
                                         "taking a spare", "has a spare"};
 
 const char* fault = nullptr;  // the point at which this process ends
 int fault_signal = 0;
-std::atomic<const char*> waits_at{nullptr};  // it stops here once before
-std::atomic<int> passes_left = 0;            // of it
-// Before it ends it forks a process that lives on, and says its number here.
+std::atomic<const char*> waits_at{nullptr};  // it stops here once first
+std::atomic<int> passes_left = 0;            // times that `fault` is passed
+// Before its end it forks a process that lives on, and writes its pid here.
 int orphan_fd = -1;
 
 void leave_orphan() {
@@ -76,8 +75,9 @@ void leave_orphan() {
 
 }  // namespace
 
-// As the library for such tests has it. To this thread: a process is stopped by
-// its main thread, and the others go on for a while.
+// The test build of the library calls this at its fault points. The signal goes
+// to this thread: a process is stopped by its main thread, and other threads
+// would continue for a while.
 void penstock::fault_point(const char* name) {
   const char* wait = waits_at;
   if (wait != nullptr && std::strcmp(wait, name) == 0 &&
@@ -132,7 +132,7 @@ struct Killing {
   }
 };
 
-// Whether the job came to the step, and was killed there.
+// Returns whether the job reached the step and was killed there.
 bool kill_at(const char* point, int passes) {
   Killing test;
   Child child(test.fails_at(point, SIGKILL, passes));
@@ -150,20 +150,20 @@ bool kill_at(const char* point, int passes) {
 
 }  // namespace
 
-TEST_CASE("a job that is killed at any step leaves the rest to the other") {
+TEST_CASE("a job killed at any step leaves the rest to the other") {
   for (const char* point : kPoints) {
     CAPTURE(point);
-    // On a busy machine a job may find everything prepared by the other one.
+    // On a busy machine the other job may have prepared everything.
     bool is_killed = false;
     for (int tries = 0; tries < 10 && !is_killed; ++tries) {
       is_killed = kill_at(point, 0);
     }
     CHECK(is_killed);
-    kill_at(point, 9);  // some steps a job takes once only
+    kill_at(point, 9);  // some steps happen only once
   }
 }
 
-TEST_CASE("a job that is stopped at any step holds the other up for a bound") {
+TEST_CASE("a job stopped at any step delays the other for a bounded time") {
   for (const char* point : kPoints) {
     for (const int passes : {0, 9}) {
       CAPTURE(point, passes);
@@ -173,7 +173,7 @@ TEST_CASE("a job that is stopped at any step holds the other up for a bound") {
       CHECK(test.run("own", options_of(6)) == "");
       CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));
       CHECK(are_whole(read_epochs(test.folder.path("own")), kSamples));
-      // It goes on, and has all of its epochs too.
+      // It continues and gets all of its epochs too.
       for (int tries = 0; tries < 1000; ++tries) {
         ::kill(child.pid(), SIGCONT);
         siginfo_t info{};
@@ -191,7 +191,7 @@ TEST_CASE("a job that is stopped at any step holds the other up for a bound") {
 
 namespace {
 
-// No job ends by its time alone.
+// Time-outs long enough that no job reaches them.
 SharedOptions patient() {
   SharedOptions options = options_of(6);
   options.times = {20'000 * kMs, 20'000 * kMs, 60'000 * kMs, 20'000 * kMs};
@@ -213,7 +213,9 @@ void check_that_another_one_has_all(Killing& test) {
 
 }  // namespace
 
-TEST_CASE("a job that is killed while it puts another out leaves both") {
+TEST_CASE(
+    "after a job is killed while it excludes another, a third gets all "
+    "batches") {
   for (const char* point : kPassingPoints) {
     CAPTURE(point);
     Killing test;
@@ -225,11 +227,13 @@ TEST_CASE("a job that is killed while it puts another out leaves both") {
   }
 }
 
-TEST_CASE("a job that is killed while it takes another's place leaves both") {
+TEST_CASE(
+    "after a job is killed while it takes over a batch, a third gets all "
+    "batches") {
   for (const char* point : kSparePoints) {
     CAPTURE(point);
     Killing test;
-    // It has a batch in any case, for the other one waits with its first.
+    // It always gets a batch, because the other job waits before its first.
     Child prepares(
         test.fails_at("prepared a sample", SIGSTOP, 0, patient(), "prepares"));
     Child child([&](const auto& done) {
@@ -245,7 +249,9 @@ TEST_CASE("a job that is killed while it takes another's place leaves both") {
   }
 }
 
-TEST_CASE("a job that is killed while it drops a dead one leaves that, too") {
+TEST_CASE(
+    "after a job is killed while it drops a dead one, a third gets all "
+    "batches") {
   Killing test;
   Child dead(test.fails_at("taken", SIGSTOP, 0, patient(), "dead"));
   Child child(test.fails_at("dropping a job", SIGKILL, 0, patient()));
@@ -255,7 +261,7 @@ TEST_CASE("a job that is killed while it drops a dead one leaves that, too") {
   check_that_another_one_has_all(test);
 }
 
-TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
+TEST_CASE("a job killed while it allocates the memory leaves it to the other") {
   Killing test;
   Child child(test.fails_at("has a name", SIGSTOP, 0));
   child.wait_until_stopped();
@@ -268,18 +274,18 @@ TEST_CASE("a job that is killed while it gets the memory leaves that, too") {
   CHECK(are_whole(read_epochs(test.folder.path("own")), kSamples));
 }
 
-TEST_CASE("without memory for a spare buffer a job goes on alone") {
-  if (::geteuid() != 0) return;  // who may mount one
+TEST_CASE("without memory for a spare buffer a job continues alone") {
+  if (::geteuid() != 0) return;  // only root can mount
   Killing test;
   const std::string small = test.cache.base() + "/small";
   REQUIRE(::mkdir(small.c_str(), 0700) == 0);
-  // Pages of the index, and of the window's three buffers.
+  // Room for the index and the window's three buffers only.
   REQUIRE(::mount("penstock-test", small.c_str(), "tmpfs", 0, "size=28k") == 0);
   ::setenv("PENSTOCK_CACHE_DIR", small.c_str(), 1);
   {
     Child prepares(
         test.fails_at("prepared a sample", SIGSTOP, 0, patient(), "prepares"));
-    // Two that begin at once have an index each, until one has the name.
+    // Two jobs that start at once have an index each until one gets the name.
     REQUIRE(prepares.wait_until_done());
     const auto begin = std::chrono::steady_clock::now();
     CHECK(test.run("own", options_of(2)) == "");
@@ -293,9 +299,11 @@ TEST_CASE("without memory for a spare buffer a job goes on alone") {
   ::umount2(small.c_str(), MNT_DETACH);
 }
 
-// That one has the dead job's lock: it seems to be stopped. The other job waits
-// before it claims its first batch, so that there is one to be claimed.
-TEST_CASE("a job whose forked process lives on holds others up for a bound") {
+// The forked process holds the dead job's lock, so the job seems to be stopped.
+// The other job waits before its first claim, which leaves a batch to claim.
+TEST_CASE(
+    "a dead job with a living forked process delays others for a bounded "
+    "time") {
   for (const char* point : {"entered", "claimed", "taken"}) {
     CAPTURE(point);
     Killing test;
@@ -321,7 +329,7 @@ TEST_CASE("a job whose forked process lives on holds others up for a bound") {
     const Epochs epochs = read_epochs(test.folder.path("own"));
     CHECK(epochs.size() == 6);
     CHECK(are_whole(epochs, kSamples));
-    check_that_another_one_has_all(test);  // so does one that comes later
+    check_that_another_one_has_all(test);  // a later job gets everything too
     ::kill(orphan, SIGKILL);
   }
 }

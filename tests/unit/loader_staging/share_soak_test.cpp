@@ -1,6 +1,5 @@
-// Eight jobs that share, in processes of their own: three are killed, two come
-// later, all are stopped now and then. Each epoch of each job has every sample
-// once.
+// Eight processes share: three are killed, two start later, all are stopped now
+// and then. Each epoch of each job has every sample once.
 #include <unistd.h>
 
 #include <chrono>
@@ -21,7 +20,7 @@ namespace {
 
 constexpr uint64_t kSamples = 23;
 constexpr uint64_t kEpochs = 20;
-constexpr int kJobs = 8;    // those that come later included
+constexpr int kJobs = 8;    // including the late ones
 constexpr int kLate = 2;    // the first ones
 constexpr int kKilled = 3;  // the last ones
 constexpr uint64_t kMs = 1'000'000;
@@ -122,7 +121,7 @@ uint64_t number_from(const char* variable, uint64_t otherwise) {
 }  // namespace
 
 TEST_CASE(
-    "each job has each sample once an epoch, whatever becomes of others") {
+    "each job gets each sample once an epoch, whatever happens to others") {
   const uint64_t first = number_from("PENSTOCK_TEST_SEED", 1);
   const uint64_t schedules = number_from("PENSTOCK_TEST_SCHEDULES", 4);
   for (uint64_t seed = first; seed < first + schedules; ++seed) {

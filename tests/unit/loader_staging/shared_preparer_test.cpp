@@ -71,7 +71,8 @@ struct Seen {
   std::vector<uint64_t> indices;
   std::vector<uint64_t> ends;  // numbers of the batches that end an epoch
   uint64_t batches = 0;
-  bool is_in_order = true;  // not checked in add(): Catch has one thread
+  bool is_in_order =
+      true;  // not checked in add(): Catch's macros are not thread-safe
 
   bool operator==(const Seen&) const = default;
   void add(const Batch& batch) {
@@ -118,7 +119,7 @@ Seen of_pipeline(const std::shared_ptr<const Dataset>& dataset,
 
 }  // namespace
 
-TEST_CASE("jobs that share have the bits that each would have alone") {
+TEST_CASE("jobs that share get the same bits as each would alone") {
   const CacheCase cache;
   const TempFolder folder;
   write_jpegs(folder, 10);
@@ -138,7 +139,7 @@ TEST_CASE("jobs that share have the bits that each would have alone") {
       CHECK(all_of(*one) == expected);
       other.join();
       CHECK(seen == expected);
-      // Once for both, and nothing that nobody wanted.
+      // Prepared once for both, and no unwanted batch.
       const uint64_t prepared =
           one->counters().prepared + two->counters().prepared;
       CHECK(prepared == 30);
@@ -147,7 +148,7 @@ TEST_CASE("jobs that share have the bits that each would have alone") {
   }
 }
 
-TEST_CASE("a job that comes later begins with an epoch, and has all of it") {
+TEST_CASE("a job that joins later starts with an epoch and gets all of it") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 30);
@@ -178,7 +179,7 @@ TEST_CASE("a job that comes later begins with an epoch, and has all of it") {
                    expected.indices.end() - 60));
 }
 
-TEST_CASE("a job that holds up the others goes on alone, and comes in again") {
+TEST_CASE("a job that delays the others continues alone and rejoins") {
   const CacheCase cache;
   const TempFolder folder;
   write_jpegs(folder, 24);
@@ -188,7 +189,7 @@ TEST_CASE("a job that holds up the others goes on alone, and comes in again") {
   options.times = {100 * kMs, 300 * kMs, 5000 * kMs};
   const auto one = make(dataset, options);
   const auto two = make(dataset, options);
-  // Two holds a batch until one has done two epochs.
+  // Job two holds a batch until job one has finished two epochs.
   const Batch held = next_of(*two);
   const std::vector<float> before(held.data, held.data + 1000);
   const auto begin = std::chrono::steady_clock::now();
@@ -235,7 +236,7 @@ TEST_CASE("a job that holds up the others goes on alone, and comes in again") {
   CHECK(two->share().times_out == 1);
 }
 
-TEST_CASE("broken samples are left out for all") {
+TEST_CASE("broken samples are skipped for all jobs") {
   const CacheCase cache;
   const TempFolder folder;
   write_jpegs(folder, 9);
@@ -269,13 +270,14 @@ TEST_CASE("broken samples are left out for all") {
   CHECK(own == 18);
   CHECK(samples == 18);
   CHECK(one->counters().broken + two->counters().broken == 2);
-  // Each job that tries it names it once.
+  // Each job that tries the sample names it once.
   CHECK(named.size() == size_t{one->counters().broken > 0} +
                             size_t{two->counters().broken > 0});
   CHECK_THAT(named[0], ContainsSubstring("broken.jpg"));
 }
 
-TEST_CASE("a broken sample ends a job that wants none, whoever prepared it") {
+TEST_CASE(
+    "a broken sample ends a job with fatal ones, whichever job prepared it") {
   const CacheCase cache;
   const TempFolder folder;
   write_jpegs(folder, 9);
@@ -298,7 +300,7 @@ TEST_CASE("a broken sample ends a job that wants none, whoever prepared it") {
     if (!batch) error = batch.error();
     if (batch) wants_all->release({});
   }
-  other.join();  // it is held up by nobody
+  other.join();  // it is not delayed
   CHECK(samples == 18);
   REQUIRE(error);
   CHECK(error->code == Code::kIo);
@@ -306,7 +308,7 @@ TEST_CASE("a broken sample ends a job that wants none, whoever prepared it") {
   CHECK_FALSE(wants_all->next(0));
 }
 
-TEST_CASE("threads and their rate follow the hint") {
+TEST_CASE("threads and their read rate follow the hint") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 40);
@@ -329,7 +331,7 @@ TEST_CASE("threads and their rate follow the hint") {
   CHECK(running == 0);
 }
 
-TEST_CASE("a batch in use stays what it is when its job stops") {
+TEST_CASE("a batch in use is unchanged after its job stops") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 400);
@@ -347,7 +349,7 @@ TEST_CASE("a batch in use stays what it is when its job stops") {
   one->release(held);
 }
 
-TEST_CASE("data of which nothing can be prepared are an error") {
+TEST_CASE("a data set of only broken samples is an error") {
   const CacheCase cache;
   const TempFolder folder;
   for (int i = 0; i < 5; ++i) {
@@ -372,7 +374,7 @@ TEST_CASE("data of which nothing can be prepared are an error") {
   FAIL("no error");
 }
 
-TEST_CASE("options out of their range are refused") {
+TEST_CASE("options outside their range are refused") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 5);
@@ -403,7 +405,7 @@ TEST_CASE("options out of their range are refused") {
   refused("share name", [](O& options) { options.name = "a/b"; });
 }
 
-TEST_CASE("two searches under one name are told what they differ in") {
+TEST_CASE("the error for two searches of one name names their difference") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 5);
@@ -423,7 +425,7 @@ TEST_CASE("two searches under one name are told what they differ in") {
 }
 
 TEST_CASE(
-    "batches are used one at a time, and waited for no longer than asked") {
+    "one batch is in use at a time, and next() waits at most its timeout") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 40);
@@ -437,7 +439,7 @@ TEST_CASE(
   const auto again = one->next(0);
   REQUIRE(again);
   CHECK_FALSE(*again);
-  // The window ends two batches behind the other one.
+  // The window ends two batches after the other job's.
   one->release({});
   (void)next_of(*one);
   one->release({});
@@ -453,7 +455,7 @@ TEST_CASE(
   (void)next_of(*one);
 }
 
-TEST_CASE("a job that leaves, or ends, holds up nobody") {
+TEST_CASE("a job that leaves or ends delays no other job") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 40);
@@ -466,7 +468,7 @@ TEST_CASE("a job that leaves, or ends, holds up nobody") {
   CHECK(std::filesystem::is_empty(cache.base()));
 }
 
-TEST_CASE("the first batch waits for other jobs no longer than it may") {
+TEST_CASE("the first batch waits for other jobs at most gather_ns") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 5);
@@ -480,7 +482,7 @@ TEST_CASE("the first batch waits for other jobs no longer than it may") {
   CHECK(waited < std::chrono::seconds(3));
 }
 
-TEST_CASE("as many jobs share as there are places") {
+TEST_CASE("a share accepts kStageConsumers jobs and refuses another") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = write_records(folder.path("records"), 5);

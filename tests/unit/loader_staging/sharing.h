@@ -1,4 +1,4 @@
-// Jobs that share a preparation pass over a small data set, and what they saw.
+// Jobs that share the preparation of a small data set, and their samples.
 #pragma once
 
 #include <sys/types.h>
@@ -41,7 +41,7 @@ inline std::shared_ptr<const Dataset> write_records(const std::string& path,
   return *dataset;
 }
 
-// Whether every sample is what its number says.
+// Whether every sample matches its number.
 inline bool is_right(const Batch& batch) {
   for (size_t i = 0; i < batch.size; ++i) {
     const uint64_t index = batch.indices[i];
@@ -57,8 +57,8 @@ inline bool is_right(const Batch& batch) {
 // One line an epoch: the numbers of its samples, in order.
 using Epochs = std::vector<std::vector<uint64_t>>;
 
-// Runs a job to its end; each epoch is written down when it is over. Returns
-// what went wrong, or "". step: what the job does with each batch.
+// Runs a job to its end and records each finished epoch. Returns an error's
+// text, or "". step: called with each batch.
 inline std::string run_job(
     const std::shared_ptr<const Dataset>& dataset, const SharedOptions& options,
     const std::string& written, const std::function<void()>& step,

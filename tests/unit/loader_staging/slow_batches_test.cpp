@@ -1,4 +1,4 @@
-// Batches that take longer to prepare than a claim may stand still.
+// Batches that take longer to prepare than a claim may show no progress.
 #include <unistd.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kSamples = 80;
 constexpr uint64_t kBatchSamples = 40;
 
-// Another data set's samples, each of which storage takes a while for.
+// Another data set's samples with slow storage.
 class SlowData : public Dataset {
  public:
   explicit SlowData(std::shared_ptr<const Dataset> data)
@@ -66,7 +66,7 @@ SharedOptions small_options() {
   return options;
 }
 
-// Both jobs to their end.
+// Runs both jobs to their end.
 using Jobs = std::vector<std::unique_ptr<SharedPreparer>>;
 Jobs run_two(const std::shared_ptr<const Dataset>& dataset,
              const SharedOptions& options) {
@@ -95,7 +95,7 @@ Jobs run_two(const std::shared_ptr<const Dataset>& dataset,
 
 }  // namespace
 
-TEST_CASE("who gets on with a batch keeps it, however long it takes") {
+TEST_CASE("a job that makes progress with a batch keeps it for any time") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = std::make_shared<SlowData>(
@@ -111,7 +111,7 @@ TEST_CASE("who gets on with a batch keeps it, however long it takes") {
   CHECK(prepared == 2 * kSamples);
 }
 
-TEST_CASE("who gets on too slowly for others does not keep them") {
+TEST_CASE("a job that is too slow for the others does not delay them") {
   const CacheCase cache;
   const TempFolder folder;
   const auto dataset = std::make_shared<SlowData>(

@@ -1,4 +1,4 @@
-// Shares of a test's own, in a folder that goes with the object.
+// Shares in a temporary folder, removed by the destructor.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Who may write to a buffer, where threads are stopped between two steps.
+// Exclusive writes to a buffer with threads stopped between two steps.
 #include "loader/staging/stage_claims.h"
 
 #include <cstring>
@@ -18,7 +18,7 @@ const char* stops_at = nullptr;
 
 }  // namespace
 
-// As the library for such tests has it.
+// The test build of the library calls this at its fault points.
 void penstock::fault_point(const char* name) {
   if (stops_at == nullptr || std::strcmp(stops_at, name) != 0) return;
   stops_at = nullptr;
@@ -29,7 +29,7 @@ namespace {
 
 constexpr StageShape kShape{8, 4096, 2, 4};
 
-// A job that is in, with what its threads prepare by.
+// An entered job with the state of its preparing threads.
 struct Job {
   explicit Job(StageCase& folder)
       : file(folder.join(kShape)),
@@ -41,7 +41,7 @@ struct Job {
   }
   ~Job() { file->leave(); }
 
-  // As if the slot's claim had stood still for long.
+  // Marks the slot's claim as overdue.
   void give_up_waiting(uint32_t slot) {
     overdue.mark(slot, file->slot(slot).word);
   }
@@ -52,7 +52,7 @@ struct Job {
   StageSeat seat;
 };
 
-// One that claims, and is stopped at that point of it or of what follows.
+// A thread stopped at a fault point of its claim or of publishing.
 struct StoppedThread {
   StoppedThread(Job& job, const char* point)
       : fiber([this, &job] {
@@ -75,9 +75,8 @@ struct StoppedThread {
 
 }  // namespace
 
-// The words of two claims of one process to one batch in one buffer are alike.
-TEST_CASE(
-    "a thread that was stopped does not take its sibling's claim for its own") {
+// Two claims of one process to the same batch and buffer have equal words.
+TEST_CASE("a stopped thread does not mistake its sibling's claim for its own") {
   for (const char* point :
        {"looked at the tag", "taking the buffer", "finished"}) {
     CAPTURE(point);
@@ -89,7 +88,7 @@ TEST_CASE(
     REQUIRE(other);
     CHECK(other->batch == 0);
     CHECK(other->buffer != 0);
-    one.give_up_waiting(0);  // that one is stopped, too
+    one.give_up_waiting(0);  // this thread is stopped, too
     const auto sibling = one.claims.claim(false);
     REQUIRE(sibling);
     CHECK(sibling->batch == 0);
@@ -104,8 +103,8 @@ TEST_CASE(
   }
 }
 
-// Another process of the user may have written anywhere.
-TEST_CASE("a slot that names a buffer that there is none of harms nobody") {
+// Another process of the user may have damaged any word.
+TEST_CASE("a slot with an invalid buffer does no harm") {
   StageCase folder;
   Job job(folder);
   const auto damage = [&](StageWord::State state) {

@@ -22,7 +22,7 @@ constexpr StageShape kShape{3, 8192, 4, 6};
 
 }  // namespace
 
-TEST_CASE("jobs join one file, whose window is the first one's") {
+TEST_CASE("jobs join one file, with the window of the first job") {
   StageCase test;
   const auto one = test.join(kShape);
   const auto two = test.join({3, 8192, 7, 20});
@@ -41,7 +41,7 @@ TEST_CASE("jobs join one file, whose window is the first one's") {
   CHECK(one->has_ended(number, generation));
 }
 
-TEST_CASE("a file is as large as its window, and has its index") {
+TEST_CASE("a file has the size of its window and its index allocated") {
   StageCase test;
   const auto file = test.join(kShape);
   struct stat found {};
@@ -62,7 +62,7 @@ TEST_CASE("a file is as large as its window, and has its index") {
   }
 }
 
-TEST_CASE("the last one removes file and folder") {
+TEST_CASE("the last job to leave removes file and folder") {
   StageCase test;
   auto one = test.join(kShape);
   auto two = test.join(kShape);
@@ -71,10 +71,10 @@ TEST_CASE("the last one removes file and folder") {
   two->leave();
   CHECK_FALSE(std::filesystem::exists(test.path()));
   CHECK_FALSE(std::filesystem::exists(cache_folder_path(test.owner())));
-  two->leave();  // once more does nothing
+  two->leave();  // a second call has no effect
 }
 
-TEST_CASE("a forked process does not leave for its parent") {
+TEST_CASE("a forked process does not leave in place of its parent") {
   StageCase test;
   const auto file = test.join(kShape);
   CHECK(in_child([&] { file->leave(); }) == 0);
@@ -82,7 +82,7 @@ TEST_CASE("a forked process does not leave for its parent") {
   CHECK_FALSE(file->has_ended(file->member(), file->generation()));
 }
 
-TEST_CASE("what other jobs prepare is named, and so is what was wanted") {
+TEST_CASE("a refusal names the share's data and the requested data") {
   StageCase test;
   const auto file = test.try_join({7, "cats, seed 1", kShape});
   REQUIRE(file);
@@ -97,7 +97,7 @@ TEST_CASE("what other jobs prepare is named, and so is what was wanted") {
   CHECK(test.try_join({8, "dogs, seed 2", kShape}, "dogs"));
 }
 
-TEST_CASE("a file that killed jobs left is made anew, whatever it was for") {
+TEST_CASE("a file left by killed jobs is recreated, whatever its data") {
   StageCase test;
   CHECK(in_child([&] {
           const auto file = test.try_join({8, "dogs", kShape});
@@ -110,7 +110,7 @@ TEST_CASE("a file that killed jobs left is made anew, whatever it was for") {
   CHECK(file->header().fingerprint == 7);
 }
 
-TEST_CASE("files that killed jobs left are removed, others stay") {
+TEST_CASE("files left by killed jobs are removed, others stay") {
   StageCase test;
   CHECK(in_child([&] {
           (void)test.try_join({8, "dogs", kShape}, "dogs");
@@ -124,7 +124,7 @@ TEST_CASE("files that killed jobs left are removed, others stay") {
   CHECK(std::filesystem::exists(cache_folder_path(test.owner()) + "/x.cache"));
 }
 
-TEST_CASE("names that are none are refused") {
+TEST_CASE("invalid names are refused") {
   StageCase test;
   for (const char* name : {"", ".x", "a/b", "a b"}) {
     CAPTURE(name);
@@ -164,9 +164,8 @@ TEST_CASE("a damaged file that is in use is refused") {
   refused("another version");
 }
 
-TEST_CASE(
-    "a window that the tmpfs has no memory for is refused, with figures") {
-  if (::geteuid() != 0) return;  // who may mount one
+TEST_CASE("a window too large for the tmpfs is refused with figures") {
+  if (::geteuid() != 0) return;  // only root can mount
   StageCase test;
   const std::string small = test.base() + "/small";
   REQUIRE(::mkdir(small.c_str(), 0700) == 0);
@@ -182,7 +181,7 @@ TEST_CASE(
                ContainsSubstring("no memory in the tmpfs for 4 batches of "
                                  "1048576 bytes") &&
                    ContainsSubstring("smaller window"));
-    // So are spare buffers, later.
+    // Spare buffers are refused later, too.
     const auto fits =
         StageFile::join(owner, "n", {7, "seven", {3, 256 << 10, 3, 9}});
     REQUIRE(fits);
@@ -196,7 +195,7 @@ TEST_CASE(
   ::umount(small.c_str());
 }
 
-TEST_CASE("a window that no process can map is refused") {
+TEST_CASE("a window too large for mapping is refused") {
   StageCase test;
   const auto file = test.try_join({7, "seven", {3, uint64_t{1} << 45, 4, 6}});
   REQUIRE_FALSE(file);
@@ -206,7 +205,7 @@ TEST_CASE("a window that no process can map is refused") {
   CHECK_FALSE(std::filesystem::exists(test.path()));
 }
 
-TEST_CASE("a link, a folder or somebody else's file is no share") {
+TEST_CASE("a link, a folder or another user's file is refused as a share") {
   StageCase test;
   const auto file = test.join(kShape, "real");
   const auto refused = [&](const char* why) {
@@ -233,7 +232,7 @@ TEST_CASE("a link, a folder or somebody else's file is no share") {
 
 namespace {
 
-// Whether a process of user 65534 that joins there is refused with that text.
+// Whether joining as user 65534 is refused with that text.
 bool is_refused_to_nobody(const CacheOwner& owner, const std::string& text) {
   return in_child([&] {
            if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
@@ -250,14 +249,14 @@ bool is_refused_to_nobody(const CacheOwner& owner, const std::string& text) {
 }  // namespace
 
 TEST_CASE("another user's share, folder or file cannot be joined") {
-  if (::geteuid() != 0) return;  // who may become another
+  if (::geteuid() != 0) return;  // only root can change its user
   StageCase test;
   const auto file = test.join(kShape);
   ::chmod(test.base().c_str(), 0755);
   const CacheOwner owner = test.owner();
-  // Where it is told whose folder, even.
+  // It is given the owner's folder.
   CHECK(is_refused_to_nobody(owner, "belongs to user 0, group 0"));
-  // Where that has its folder's name.
+  // The owner's folder has the name of its own.
   CacheOwner own = owner;
   own.user = 65534;
   const std::string path = cache_folder_path(own);
@@ -267,7 +266,7 @@ TEST_CASE("another user's share, folder or file cannot be joined") {
   std::filesystem::create_symlink(cache_folder_path(owner), path);
   CHECK(is_refused_to_nobody(own, path + ": belongs to user 0"));
   std::filesystem::remove(path);
-  // Where the folder is its own, and the file is not.
+  // The folder is its own, the file is not.
   std::filesystem::rename(cache_folder_path(owner), path);
   REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
   CHECK(is_refused_to_nobody(own, path + "/n.stage: belongs to user 0, and "
@@ -275,8 +274,8 @@ TEST_CASE("another user's share, folder or file cannot be joined") {
                                          "use another name"));
 }
 
-TEST_CASE("two users' shares of one name are two") {
-  if (::geteuid() != 0) return;  // who may become another
+TEST_CASE("two users' shares of the same name are separate") {
+  if (::geteuid() != 0) return;  // only root can change its user
   StageCase test;
   const auto file = test.try_join({8, "eight", kShape});
   REQUIRE(file);

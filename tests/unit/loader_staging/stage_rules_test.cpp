@@ -6,7 +6,7 @@
 
 using namespace penstock;
 
-TEST_CASE("words say again what was put into them") {
+TEST_CASE("unpacked words equal the packed ones") {
   const ConsumerWord job{ConsumerWord::State::kOut, 1023, 4095,
                          (uint64_t{1} << 40) - 1};
   const ConsumerWord same = ConsumerWord::of(job.packed());
@@ -34,7 +34,7 @@ TEST_CASE("words say again what was put into them") {
 }
 
 TEST_CASE(
-    "the window begins with the slowest job and ends with what is wanted") {
+    "the window starts at the slowest job and ends at the last wanted batch") {
   CHECK(stage_window({}, 4).end == 0);
   const std::array<StagePlace, 2> endless{{{7}, {5}}};
   CHECK(stage_window(endless, 4).begin == 5);
@@ -43,7 +43,7 @@ TEST_CASE(
   CHECK(stage_window(both, 4).begin == 5);
   CHECK(stage_window(both, 4).end == 8);
   CHECK(stage_window(both, 2).end == 7);
-  // One that has had all it wants, and has not left yet.
+  // A job that got all wanted batches and has not left yet.
   const std::array<StagePlace, 1> done{{{6, 6}}};
   CHECK_FALSE(stage_window(done, 4).holds(6));
   const std::array<StagePlace, 1> beyond{{{9, 6}}};
@@ -51,7 +51,7 @@ TEST_CASE(
   CHECK_FALSE(stage_window(beyond, 4).holds(7));
 }
 
-TEST_CASE("a slot is had for a batch when what stands there is older") {
+TEST_CASE("a slot is free for a batch if its content is older") {
   using State = StageWord::State;
   const auto rule = [](State state, uint64_t lap, uint64_t batch) {
     return slot_rule({.state = state, .lap = lap}, batch, 4);
@@ -68,7 +68,7 @@ TEST_CASE("a slot is had for a batch when what stands there is older") {
   CHECK(rule(State::kLeft, 2, 6) == SlotRule::kDone);
 }
 
-TEST_CASE("a batch is passed over where its slot leaves out a lap") {
+TEST_CASE("a batch is passed over if its slot skips a lap") {
   const auto passes = [](StageWord::State state, uint64_t lap, uint64_t batch) {
     return passes_over({.state = state, .lap = lap}, batch, 4);
   };
@@ -79,7 +79,7 @@ TEST_CASE("a batch is passed over where its slot leaves out a lap") {
   CHECK(passes(StageWord::State::kReady, 0, 10));
 }
 
-TEST_CASE("an epoch is joined when none of its batches was claimed") {
+TEST_CASE("an epoch can be joined if none of its batches was claimed") {
   CHECK(epoch_to_join(0, 3) == 0);
   CHECK(epoch_to_join(1, 3) == 1);
   CHECK(epoch_to_join(3, 3) == 1);
@@ -87,13 +87,13 @@ TEST_CASE("an epoch is joined when none of its batches was claimed") {
   CHECK(epoch_to_join(4, 1) == 4);
 }
 
-TEST_CASE("a job is in the way when the slot is its batch's still") {
+TEST_CASE("a job is in the way if the slot still holds its batch") {
   CHECK(is_in_the_way(1, 5, 4));
   CHECK_FALSE(is_in_the_way(2, 5, 4));
   CHECK_FALSE(is_in_the_way(9, 5, 4));
 }
 
-TEST_CASE("a job could go on when its batch is ready, or gone") {
+TEST_CASE("a job can continue if its batch is ready or gone") {
   using State = StageWord::State;
   const auto could = [](State state, uint64_t lap) {
     return could_go_on({.state = state, .lap = lap}, 6, 4);
@@ -105,14 +105,14 @@ TEST_CASE("a job could go on when its batch is ready, or gone") {
   CHECK(could(State::kClaimed, 2));
 }
 
-TEST_CASE("what stands still is told by who looks often") {
+TEST_CASE("stillness lasts only while it is checked often") {
   constexpr uint64_t kStep = Stillness::kMostStep_ns;
   Stillness still;
   CHECK_FALSE(still.has_lasted(1, 100, 2 * kStep));
   CHECK_FALSE(still.has_lasted(1, 100 + kStep, 2 * kStep));
   CHECK(still.has_lasted(1, 100 + 2 * kStep, 2 * kStep));
   CHECK_FALSE(still.has_lasted(2, 100 + 3 * kStep, 2 * kStep));
-  // Nobody looked: that was no waiting.
+  // Without checks the time does not count.
   CHECK_FALSE(still.has_lasted(2, 100 + 100 * kStep, 2 * kStep));
   CHECK(still.has_lasted(2, 100 + 101 * kStep, 2 * kStep));
 }

@@ -4,15 +4,15 @@
 
 #include "loader/cache/fault_point.h"
 
-// As the library for such tests has it.
+// The test build of the library calls this at its fault points.
 void penstock::fault_point(const char* /*name*/) { test::Fiber::pause(); }
 
 namespace penstock::test {
 namespace {
 
-constexpr size_t kWords = 5;  // of a batch, written and read one by one
-// A word says which batch it is, and above these bits whose claim wrote it: of
-// two that prepare one batch in one buffer, each would write what is right.
+constexpr size_t kWords = 5;  // per batch, written and read one at a time
+// A word holds its batch and, above these bits, the claim that wrote it.
+// Without the claim, two writers of one batch would go undetected.
 constexpr uint64_t kBatchBits = 24;
 
 volatile uint64_t* words_of(const StageFile& file, uint32_t buffer) {
@@ -47,7 +47,7 @@ void StageSim::pause(bool waits) {
   Fiber::pause();
 }
 
-// written: by whom, where it was looked at before.
+// written: the word seen at the first check, or 0.
 void StageSim::check_batch(Job& job, uint32_t buffer, uint64_t batch,
                            uint64_t& written) {
   if (buffer >= options_.shape.buffers) complain("a buffer that is none");
@@ -60,7 +60,7 @@ void StageSim::check_batch(Job& job, uint32_t buffer, uint64_t batch,
   }
 }
 
-// False: it is out, and the batch was not had.
+// False: the job is excluded and did not get the batch.
 bool StageSim::consume_batch(Job& job, uint64_t batch, bool& has_waited) {
   for (;;) {
     uint32_t buffer = 0;
@@ -85,7 +85,7 @@ bool StageSim::consume_batch(Job& job, uint64_t batch, bool& has_waited) {
   }
 }
 
-// As SharedCore does it; what is prepared alone takes no step.
+// Like SharedCore; batches prepared alone take no step.
 bool StageSim::consume_epoch(Job& job, uint64_t epoch, bool& is_alone) {
   const uint64_t batches = options_.shape.batches_per_epoch;
   for (uint64_t i = 0; i < batches; ++i) {
@@ -106,7 +106,7 @@ uint64_t StageSim::enter(Job& job, uint64_t epoch) {
   return epoch;
 }
 
-// Batches only ever follow each other, and one that is ready stays what it is.
+// A slot's batches only advance, and a ready one does not change.
 void StageSim::check_slots() {
   for (uint32_t i = 0; i < options_.shape.window; ++i) {
     const uint64_t now = observer_->slot(i).word;
@@ -120,7 +120,7 @@ void StageSim::check_slots() {
   }
 }
 
-// No job that is in has lost the batch that it is at.
+// No entered job has lost its next batch.
 void StageSim::check_jobs() {
   const uint32_t window = options_.shape.window;
   for (uint32_t i = 0; i < kStageConsumers; ++i) {
@@ -198,7 +198,7 @@ bool StageSim::is_over() const {
   });
 }
 
-// Often the same goes on, and now and then one is stopped for a while.
+// Often the same thread continues; sometimes one is stopped for a while.
 size_t StageSim::choose() {
   if (is_sticky_ && !waits_ && running_ < threads_.size() && below(8) != 0 &&
       threads_[running_].stopped_until <= result_.steps) {
@@ -237,7 +237,7 @@ void StageSim::step() {
   check_slots();
 }
 
-// What nobody uses can be had again.
+// Unused buffers and places can be used again.
 void StageSim::check_end() {
   const StageJobs jobs(*observer_);
   (void)jobs.drop_ended();

@@ -1,6 +1,6 @@
-// A simulator of a share: the protocol's real code, with several jobs in one
-// process, each of whose threads goes on to the next fault point only when the
-// schedule says so. A schedule follows from its seed.
+// A simulator of a share: the real code of the protocol, with several jobs in
+// one process. A thread continues to its next fault point only when the
+// schedule selects it. The seed determines the schedule.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ namespace penstock::test {
 struct SimOptions {
   uint64_t seed = 0;
   int jobs = 3;
-  int threads = 1;      // of each job, that prepare
+  int threads = 1;      // preparing threads of each job
   int deaths = 1;       // fewer than jobs
-  int late_jobs = 1;    // that come later, of them
+  int late_jobs = 1;    // jobs that start later, included in `jobs`
   uint64_t epochs = 3;  // for each job
   StageShape shape{3, 4096, 2, 4};
   StageTimes times{200, 400, 4000};  // steps
@@ -66,7 +66,7 @@ class StageSim {
   void start(size_t job);
   void consume(Job& job);
   uint64_t enter(Job& job, uint64_t epoch);
-  // False: the job is out of the epoch that it was to begin.
+  // False: the job is excluded from the epoch that it was to begin.
   bool consume_epoch(Job& job, uint64_t epoch, bool& is_alone);
   bool consume_batch(Job& job, uint64_t batch, bool& has_waited);
   void prepare(Job& job);

@@ -29,7 +29,7 @@ SimOptions options_of(uint64_t seed) {
   options.shape.batches_per_epoch = one_of({1, 2, 3});
   options.shape.window = uint32_t(one_of({2, 3}));
   options.shape.buffers = options.shape.window + uint32_t(one_of({1, 2, 4}));
-  // From those of whom many are overdue to those of whom none is.
+  // From time-outs that many jobs exceed to those that none exceeds.
   const uint64_t scale = one_of({1, 3, 10, 30, 1'000'000});
   options.times = {20 * scale, 30 * scale, 300 * scale};
   return options;
@@ -37,7 +37,7 @@ SimOptions options_of(uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("a share survives every schedule") {
+TEST_CASE("a share keeps its guarantees under every schedule") {
   const uint64_t first = number_from("PENSTOCK_SIM_SEED", 1);
   const uint64_t schedules = number_from("PENSTOCK_SIM_SCHEDULES", 3000);
   SimResult all;

@@ -17,7 +17,7 @@ TraceJob job(double iterations, int gpus,
   return job;
 }
 
-TEST_CASE("where cores abound, GPUs at their ceilings are the bound") {
+TEST_CASE("with many cores the bound is GPUs at their ceilings") {
   const ClusterSize size = {2, 4, 1000, 100};
   const std::vector<TraceJob> trace = {job(100, 4, {{1, 1}, {2, 2}}),
                                        job(50, 2, {{1, 0.5}})};
@@ -25,14 +25,14 @@ TEST_CASE("where cores abound, GPUs at their ceilings are the bound") {
              WithinRel((200.0 + 200.0) / 8, 1e-9));
 }
 
-TEST_CASE("where cores are scarce, their cheapest use is the bound") {
+TEST_CASE("with few cores the bound is their cheapest use") {
   const ClusterSize size = {1, 100, 2, 100};
   // A core's first half of the rate costs 1, the second 3 more.
   const std::vector<TraceJob> trace = {job(100, 1, {{1, 1}, {4, 2}})};
   CHECK_THAT(fluid_makespan_s(trace, size), WithinRel(100.0 * 1 / 2, 1e-9));
 }
 
-TEST_CASE("between the two a job mixes points") {
+TEST_CASE("between both limits a job mixes points of its curve") {
   const ClusterSize size = {1, 1, 2, 100};
   // One GPU, two cores: 2/3 of the time with 1 core, 1/3 with 4. The rate is
   // then 4/3 at full use of both.

@@ -1,6 +1,6 @@
 // The simulator against the published one: Synergy's static trace of 100 jobs
-// on 4 nodes of 8 GPUs, 24 cores and 500 GB, FIFO, rounds of 300 s where the
-// published policies are compared with.
+// on 4 nodes of 8 GPUs, 24 cores and 500 GB, FIFO, with rounds of 300 s for the
+// published policies.
 #include <fstream>
 #include <sstream>
 
@@ -50,15 +50,15 @@ TEST_CASE("the published makespans are reproduced within 3%") {
   CHECK_THAT(tune.mean_jct_s / kHour_s, WithinRel(5.08, 0.03));
 }
 
-// As others reckon them for the same trace.
-TEST_CASE("the bounds are the published ones") {
+// Bounds published for the same trace.
+TEST_CASE("the bounds equal the published ones") {
   CHECK_THAT(run(Policy::kCeiling, 0).makespan_s / kHour_s,
              WithinRel(9.23, 0.001));
   CHECK_THAT(fluid_makespan_s(trace(), ClusterSize{}) / kHour_s,
              WithinRel(7.82, 0.001));
 }
 
-TEST_CASE("penstock is faster than all of them, with memory held") {
+TEST_CASE("penstock is faster than TUNE and keeps every floor") {
   const Outcome tune = run(Policy::kTune);
   for (Placement placement : {Placement::kPack, Placement::kSpread}) {
     for (double round_s : {0.0, 300.0}) {

@@ -25,7 +25,7 @@ TraceJob job(uint64_t id, double arrival_s, double iterations, int gpus,
   return job;
 }
 
-// The same with what Synergy's policies ask for.
+// The same job with the fields that Synergy's policies need.
 TraceJob synergy_job(uint64_t id, double cores, double speedup) {
   TraceJob it = job(id, 0, 600, 1, cores);
   it.full = {cores, 10, speedup};
@@ -56,7 +56,8 @@ TEST_CASE("a job that fits runs at its ceiling until it has ended") {
   CHECK(outcome.gpu_s_stalled < 1e-6);
 }
 
-TEST_CASE("jobs wait for GPUs in order of arrival, smaller ones pass") {
+TEST_CASE(
+    "jobs wait for GPUs in order of arrival, and smaller ones pass them") {
   const Outcome outcome =
       run({job(1, 0, 100, 1, 1), job(2, 1, 100, 2, 1), job(3, 2, 10, 1, 1)},
           options(1, 2, 8));
@@ -64,7 +65,8 @@ TEST_CASE("jobs wait for GPUs in order of arrival, smaller ones pass") {
   CHECK_THAT(outcome.jobs[1].start_s, WithinRel(100.0));
 }
 
-TEST_CASE("shortest first lets the job with the least left start first") {
+TEST_CASE(
+    "with shortest first the job with the least remaining time starts first") {
   Options srtf = options(1, 1, 8);
   const std::vector<TraceJob> trace = {
       job(1, 0, 10, 1, 1), job(2, 1, 100, 1, 1), job(3, 2, 20, 1, 1)};
@@ -73,14 +75,14 @@ TEST_CASE("shortest first lets the job with the least left start first") {
   CHECK_THAT(run(trace, srtf).jobs[1].start_s, WithinRel(30.0));
 }
 
-TEST_CASE("a round's jobs end with it") {
+TEST_CASE("jobs end at the end of a round") {
   Options rounds = options(1, 1, 4);
   rounds.round_s = 30;
   const Outcome outcome = run({job(1, 0, 100, 1, 2)}, rounds);
   CHECK_THAT(outcome.jobs[0].end_s, WithinRel(121.0));  // from second 1 on
 }
 
-TEST_CASE("even divides a node's cores by jobs, proportional by GPUs") {
+TEST_CASE("EVEN divides a node's cores by jobs, PROPORTIONAL by GPUs") {
   // 8 cores and 4 GPUs: one job with 3 GPUs, one with 1; both need 4 per GPU.
   const std::vector<TraceJob> trace = {job(1, 0, 100, 3, 4),
                                        job(2, 0, 100, 1, 4)};
@@ -92,7 +94,7 @@ TEST_CASE("even divides a node's cores by jobs, proportional by GPUs") {
   CHECK_THAT(run(trace, it).jobs[1].jct_s, WithinRel(200.0));
 }
 
-TEST_CASE("penstock moves cores that one job leaves to another") {
+TEST_CASE("penstock moves a job's unused cores to another job") {
   // 2 cores a GPU; one needs 1, the other 3.
   const std::vector<TraceJob> trace = {job(1, 0, 100, 1, 1),
                                        job(2, 0, 100, 1, 3)};
@@ -101,7 +103,7 @@ TEST_CASE("penstock moves cores that one job leaves to another") {
   CHECK(outcome.min_rate_vs_floor >= 1 - 1e-9);
 }
 
-TEST_CASE("floors hold however wrong predictions are") {
+TEST_CASE("floors hold for any prediction error") {
   std::vector<TraceJob> trace;
   for (uint64_t i = 1; i <= 40; ++i) {
     trace.push_back(job(i, static_cast<double>(i), 50 + 10.0 * (i % 7),
@@ -116,7 +118,7 @@ TEST_CASE("floors hold however wrong predictions are") {
   }
 }
 
-TEST_CASE("a job's prediction is as wrong in one round as in the next") {
+TEST_CASE("a job's prediction error is the same in all rounds") {
   Options wrong = options(1, 2, 4);
   wrong.round_s = 100;
   wrong.prediction_error = 10;
@@ -142,7 +144,7 @@ TEST_CASE("pack uses the fewest nodes, spread the least loaded") {
   CHECK(spread.place(1, 1, Placement::kSpread).at(0).node == 1);
 }
 
-TEST_CASE("a round without a whole iteration is refused, it would never end") {
+TEST_CASE("a round shorter than an iteration is refused") {
   Options rounds = options(1, 1, 8);
   rounds.round_s = 0.5;
   const auto outcome = simulate({job(7, 0, 10, 1, 1)}, rounds, [](double) {});
@@ -154,7 +156,7 @@ TEST_CASE("a round without a whole iteration is refused, it would never end") {
           "0.5 s; choose a longer --round"));
 }
 
-TEST_CASE("jobs that start together are spread the heaviest first") {
+TEST_CASE("jobs that start together are placed by demand, the largest first") {
   // In order of arrival one node would have 1 and 3 cores, the other 2 and 4.
   Options balanced = options(2, 2, 5);
   balanced.placement = Placement::kSpread;
@@ -165,7 +167,7 @@ TEST_CASE("jobs that start together are spread the heaviest first") {
   CHECK(outcome.gpu_s_stalled < 1e-6);
 }
 
-TEST_CASE("GREEDY passes over a job whose full demand does not fit") {
+TEST_CASE("GREEDY skips a job whose full demand does not fit") {
   const std::vector<TraceJob> trace = {synergy_job(1, 5, 2),
                                        synergy_job(2, 5, 2)};
   const auto running = synergy_round({&trace[0], &trace[1]}, {1, 2, 6, 100},
@@ -184,7 +186,7 @@ TEST_CASE("TUNE cuts a job that does not fit, then its peer") {
   CHECK_THAT(running[1].rate, WithinRel(0.5));
 }
 
-TEST_CASE("TUNE leaves a peer its demand where the job's fair share fits") {
+TEST_CASE("TUNE keeps a peer's demand if both demands fit") {
   const std::vector<TraceJob> trace = {synergy_job(1, 5, 2),
                                        synergy_job(2, 5, 2)};
   const auto running = synergy_round({&trace[0], &trace[1]}, {1, 2, 8, 100},
@@ -196,7 +198,7 @@ TEST_CASE("TUNE leaves a peer its demand where the job's fair share fits") {
   CHECK_THAT(roomy[0].rate, WithinRel(1.0));
 }
 
-TEST_CASE("what cannot be simulated is refused") {
+TEST_CASE("invalid traces and options are refused") {
   const auto message = [](const std::vector<TraceJob>& trace,
                           const Options& options) {
     const Result<Outcome> outcome = simulate(trace, options, [](double) {});
@@ -213,7 +215,7 @@ TEST_CASE("what cannot be simulated is refused") {
              ContainsSubstring("Synergy's profiles"));
 }
 
-TEST_CASE("the picture of a run is XML with both areas") {
+TEST_CASE("the chart of a run is XML with both areas") {
   const Outcome outcome =
       run({job(1, 5, 100, 1, 2), job(2, 5, 40, 1, 9)}, options(1, 2, 4));
   const std::string svg = utilisation_svg(outcome, "a <b>");

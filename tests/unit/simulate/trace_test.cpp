@@ -27,7 +27,7 @@ TraceOptions synergy() {
   return options;
 }
 
-TEST_CASE("a line of Synergy's becomes a job with its measured curve") {
+TEST_CASE("a line of a Synergy trace becomes a job with its measured curve") {
   const auto jobs = parse_trace("7,net,1.5,300,2\n", synergy());
   REQUIRE(jobs);
   const TraceJob& job = jobs->at(0);
@@ -41,7 +41,7 @@ TEST_CASE("a line of Synergy's becomes a job with its measured curve") {
   CHECK(ceiling_cores(job) == 4);
 }
 
-TEST_CASE("rates between measured points lie on straight lines") {
+TEST_CASE("rates between measured points are interpolated linearly") {
   const auto jobs = parse_trace("7,net,1.5,300,2\n", synergy());
   REQUIRE(jobs);
   const TraceJob& job = jobs->at(0);
@@ -52,7 +52,7 @@ TEST_CASE("rates between measured points lie on straight lines") {
   CHECK(measured_rate(job, 100) == 3);
 }
 
-TEST_CASE("a line of Muri's becomes a job with a linear curve") {
+TEST_CASE("a line of a Muri trace becomes a job with a linear curve") {
   TraceOptions options;
   options.core_scale = 3;
   const auto jobs = parse_trace(
@@ -65,7 +65,7 @@ TEST_CASE("a line of Muri's becomes a job with a linear curve") {
   CHECK_THAT(ceiling_cores(job), WithinRel(16.8));
 }
 
-TEST_CASE("models can be left out and jobs limited") {
+TEST_CASE("models can be excluded and the number of jobs limited") {
   TraceOptions options = synergy();
   options.max_jobs = 1;
   CHECK(parse_trace("1,net,0,3,1\n2,net,0,3,1\n", options)->size() == 1);
@@ -74,7 +74,7 @@ TEST_CASE("models can be left out and jobs limited") {
              ContainsSubstring("no jobs"));
 }
 
-TEST_CASE("what is wrong with a trace is named with its line") {
+TEST_CASE("an invalid trace is an error with its line") {
   const struct {
     std::string text;
     const char* message;
@@ -106,7 +106,7 @@ TEST_CASE("what is wrong with a trace is named with its line") {
   }
 }
 
-TEST_CASE("what is wrong with the profiles is named") {
+TEST_CASE("invalid profiles are an error with the cause") {
   TraceOptions options;
   CHECK_THAT(parse_trace("1,net,0,3,1\n", options).error().message,
              ContainsSubstring("--profiles FILE"));

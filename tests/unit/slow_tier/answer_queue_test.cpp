@@ -15,7 +15,7 @@ const AnswerTimes kSlow(20 * kMillisecond, 1'000'000);
 }  // namespace
 
 TEST_CASE("no answer comes before its time, and latencies overlap") {
-  std::vector<uint64_t> given_ns;  // by the one thread that answers
+  std::vector<uint64_t> given_ns;  // written by the single answering thread
   std::atomic<int> left{50};
   const uint64_t began_ns = monotonic_ns();
   AnswerQueue queue(kSlow, 2);
@@ -30,11 +30,13 @@ TEST_CASE("no answer comes before its time, and latencies overlap") {
   while (left > 0) std::this_thread::yield();
   for (const uint64_t at_ns : given_ns) {
     CHECK(at_ns >= began_ns + 20 * kMillisecond);
-    CHECK(at_ns < began_ns + 500 * kMillisecond);  // 50 latencies are a second
+    CHECK(at_ns <
+          began_ns +
+              500 * kMillisecond);  // 50 latencies in sequence take a second
   }
 }
 
-TEST_CASE("an answer that is due later does not hold up an earlier one") {
+TEST_CASE("a later answer does not delay an earlier one") {
   std::atomic<int> order{0};
   std::atomic<int> large{0};
   std::atomic<int> small{0};
@@ -49,7 +51,7 @@ TEST_CASE("an answer that is due later does not hold up an earlier one") {
   CHECK(large == 2);
 }
 
-TEST_CASE("at the end every answer is given, at once") {
+TEST_CASE("the end of the queue gives every answer at once") {
   int given = 0;
   const uint64_t began_ns = monotonic_ns();
   {

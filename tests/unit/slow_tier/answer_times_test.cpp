@@ -12,12 +12,12 @@ constexpr uint64_t kRate = 100'000'000;
 
 }  // namespace
 
-TEST_CASE("a request alone takes the latency and its bytes' time") {
+TEST_CASE("a single request takes the latency and the time of its bytes") {
   AnswerTimes times(kLatency, kRate);
   CHECK(times.due_ns(kSecond, 1'000'000) == kSecond + kLatency + 10'000'000);
 }
 
-TEST_CASE("requests at once share the bandwidth and not the latency") {
+TEST_CASE("simultaneous requests share the bandwidth, not the latency") {
   AnswerTimes times(kLatency, kRate);
   for (uint64_t i = 1; i <= 8; ++i) {
     CHECK(times.due_ns(kSecond, 1'000'000) ==
@@ -25,7 +25,7 @@ TEST_CASE("requests at once share the bandwidth and not the latency") {
   }
 }
 
-TEST_CASE("one request after the other pays the latency each time") {
+TEST_CASE("sequential requests pay the latency each time") {
   AnswerTimes times(kLatency, kRate);
   uint64_t now_ns = kSecond;
   for (int i = 0; i < 100; ++i) now_ns = times.due_ns(now_ns, 100'000);
@@ -46,14 +46,14 @@ TEST_CASE("the bandwidth holds for requests of any size") {
   CHECK(seconds == Approx(exact).margin(1e-9).epsilon(1e-12));
 }
 
-TEST_CASE("nothing gathers while nobody reads") {
+TEST_CASE("unused bandwidth does not accumulate") {
   AnswerTimes times(kLatency, kRate);
   (void)times.due_ns(kSecond, 1);
   const uint64_t later_ns = 100 * kSecond;
   CHECK(times.due_ns(later_ns, kRate) == later_ns + kLatency + kSecond);
 }
 
-TEST_CASE("a request without data does not wait for the pipe") {
+TEST_CASE("a request without data does not wait for the bandwidth") {
   AnswerTimes times(kLatency, kRate);
   (void)times.due_ns(kSecond, 10 * kRate);
   CHECK(times.due_ns(kSecond, 0) == kSecond + kLatency);

@@ -20,7 +20,7 @@ TEST_CASE("a file keeps its number until its last look-up is forgotten") {
   CHECK(table.look_up(file) != number);
 }
 
-TEST_CASE("what replaces a file at its path is another file") {
+TEST_CASE("a replacement at a file's path is another file") {
   InodeTable table({".", 1, 2});
   const uint64_t old = table.look_up({"a", 1, 10});
   CHECK(table.look_up({"a", 1, 11}) != old);
@@ -28,14 +28,14 @@ TEST_CASE("what replaces a file at its path is another file") {
   CHECK(table.find(old)->inode == 10);
 }
 
-TEST_CASE("the root is there from the start and stays") {
+TEST_CASE("the root exists from the start and stays") {
   InodeTable table({".", 1, 2});
   REQUIRE(table.find(InodeTable::kRoot));
   table.forget(InodeTable::kRoot, 1000);
   CHECK(table.find(InodeTable::kRoot)->path == ".");
 }
 
-TEST_CASE("forgetting what is unknown, or more than there was, is harmless") {
+TEST_CASE("forgetting unknown numbers or too many look-ups is harmless") {
   InodeTable table({".", 1, 2});
   const uint64_t number = table.look_up({"a", 1, 10});
   table.forget(99, 1);
@@ -44,7 +44,7 @@ TEST_CASE("forgetting what is unknown, or more than there was, is harmless") {
   CHECK(table.size() == 1);
 }
 
-TEST_CASE("paths below a directory") {
+TEST_CASE("a path is the directory's path and the name") {
   CHECK(SourceFile{"."}.path_of("x") == "x");
   CHECK(SourceFile{"a/b"}.path_of("..x") == "a/b/..x");
 }

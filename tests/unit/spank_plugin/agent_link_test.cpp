@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kMs = 1000000;
 
-// A listening socket on which nobody accepts until told to.
+// A listening socket without accept() until the test calls it.
 class Listener {
  public:
   explicit Listener(int backlog = 8) {
@@ -61,7 +61,7 @@ Outcome ask(const std::string& path, WaitBudget& budget, penstock_reply& reply,
   return request(path.c_str(), owner, &message, sizeof message, budget, reply);
 }
 
-// What request() makes of answer when a server sends it.
+// The outcome of request() for this answer of a server.
 template <class Answer>
 Outcome outcome_of(const Answer& answer, size_t bytes = sizeof(Answer)) {
   const Listener listener;
@@ -80,7 +80,8 @@ Outcome outcome_of(const Answer& answer, size_t bytes = sizeof(Answer)) {
 
 }  // namespace
 
-TEST_CASE("agent_link: a reply is taken and its time comes off the budget") {
+TEST_CASE(
+    "agent_link: a reply is accepted, and its time is taken off the budget") {
   const Listener listener;
   penstock_task_start got{};
   std::thread server([&] {
@@ -105,7 +106,7 @@ TEST_CASE("agent_link: a reply is taken and its time comes off the budget") {
   CHECK(got.header.size_bytes == sizeof got);
 }
 
-TEST_CASE("agent_link: no socket costs next to nothing") {
+TEST_CASE("agent_link: a missing socket costs less than 1 ms") {
   const TempDir dir;
   WaitBudget budget{200 * kMs};
   penstock_reply reply{};
@@ -116,7 +117,7 @@ TEST_CASE("agent_link: no socket costs next to nothing") {
   CHECK(budget.left_ns == 200 * kMs);
 }
 
-TEST_CASE("agent_link: a socket that its daemon left behind") {
+TEST_CASE("agent_link: a socket without its daemon counts as absent") {
   Listener listener;
   listener.close();
   WaitBudget budget{200 * kMs};
@@ -124,7 +125,7 @@ TEST_CASE("agent_link: a socket that its daemon left behind") {
   CHECK(ask(listener.path(), budget, reply) == Outcome::kAbsent);
 }
 
-TEST_CASE("agent_link: a daemon that hangs costs one budget, once") {
+TEST_CASE("agent_link: a hanging daemon costs the budget once") {
   const Listener listener;
   WaitBudget budget{100 * kMs};
   penstock_reply reply{};
@@ -138,7 +139,7 @@ TEST_CASE("agent_link: a daemon that hangs costs one budget, once") {
   CHECK(ask(listener.path(), budget, reply) == Outcome::kTimedOut);
   CHECK(monotonic_ns() - start < 90 * kMs);
 
-  // Both were sent: a daemon that comes back learns of both tasks.
+  // Both were sent: a daemon that resumes gets both tasks.
   for (int i = 0; i < 2; ++i) {
     const UniqueFd link = listener.accept();
     penstock_task_start got{};
@@ -156,7 +157,8 @@ TEST_CASE("agent_link: a full queue does not block") {
   CHECK(outcome == Outcome::kBusy);
 }
 
-TEST_CASE("agent_link: room in a full queue is waited for, within the budget") {
+TEST_CASE(
+    "agent_link: a message waits for room in a full queue within the budget") {
   const Listener listener(0);
   WaitBudget none{0};
   penstock_reply reply{};
@@ -172,7 +174,7 @@ TEST_CASE("agent_link: room in a full queue is waited for, within the budget") {
     ::usleep(50'000);
     listener.accept();
   });
-  // Sent, and nobody answers: no longer busy.
+  // The message was sent but not answered: no longer busy.
   budget.left_ns = 300 * kMs;
   CHECK(ask(listener.path(), budget, reply) == Outcome::kTimedOut);
   makes_room.join();
@@ -192,7 +194,7 @@ TEST_CASE("agent_link: a listener of another user gets no message") {
   CHECK(::recv(link.get(), &byte, 1, MSG_DONTWAIT) == 0);  // closed, empty
 }
 
-TEST_CASE("agent_link: a reply that is none is not taken") {
+TEST_CASE("agent_link: an invalid reply is refused") {
   const penstock_reply good = reply_to(task_start());
   REQUIRE(outcome_of(good) == Outcome::kDone);
 

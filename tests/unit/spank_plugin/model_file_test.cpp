@@ -18,13 +18,14 @@ penstock::Result<std::string> resolve_model(const std::string& model,
 
 }  // namespace
 
-TEST_CASE("model_file: a built-in name stays as it is") {
+TEST_CASE("model_file: a built-in name is unchanged") {
   const auto model = resolve_model("res50", "/", "/nonexistent");
   REQUIRE(model);
   CHECK(*model == "res50");
 }
 
-TEST_CASE("model_file: a name in the profile directory, TOML or JSON") {
+TEST_CASE(
+    "model_file: a name of a TOML or JSON profile is found in the directory") {
   const TempDir dir;
   dir.write("one.toml", "");
   dir.write("two.json", "");
@@ -32,7 +33,7 @@ TEST_CASE("model_file: a name in the profile directory, TOML or JSON") {
   CHECK(resolve_model("two", "/", dir.path()).value_or("") == "two");
 }
 
-TEST_CASE("model_file: an unknown name is refused with the choice there is") {
+TEST_CASE("model_file: an unknown name is refused with the known names") {
   const TempDir dir;
   const auto model = resolve_model("nosuch", "/", dir.path());
   REQUIRE_FALSE(model);
@@ -50,7 +51,7 @@ TEST_CASE("model_file: paths become absolute") {
         dir.path("p.toml"));
 }
 
-TEST_CASE("model_file: what is no readable regular file is refused") {
+TEST_CASE("model_file: missing and irregular files are refused") {
   const TempDir dir;
   REQUIRE(::mkfifo(dir.path("pipe").c_str(), 0600) == 0);
   const std::string model =
@@ -60,7 +61,7 @@ TEST_CASE("model_file: what is no readable regular file is refused") {
   CHECK(found.error().message.find("--loader-model=" + model + ": ") == 0);
 }
 
-TEST_CASE("model_file: an absolute path that the wire cannot carry") {
+TEST_CASE("model_file: an absolute path beyond 255 bytes is refused") {
   const TempDir dir;
   const std::string directory = dir.path(std::string(240, 'd'));
   const auto found = resolve_model("./profile.toml", directory, "/");

@@ -9,7 +9,7 @@
 #include "predictor/profile.h"
 #include "tests/unit/catch.h"
 
-TEST_CASE("profile_names: the same as the predictor's built-in profiles") {
+TEST_CASE("profile_names: the list equals the predictor's built-in profiles") {
   const std::vector<std::string> names(std::begin(penstock::kProfileNames),
                                        std::end(penstock::kProfileNames));
   CHECK(names == penstock::builtin_profile_names());

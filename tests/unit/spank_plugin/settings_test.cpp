@@ -19,14 +19,14 @@ TEST_CASE("settings: each argument is stored") {
   CHECK(settings.timeout_ms == 0);
 }
 
-TEST_CASE("settings: a shorter path leaves nothing of a longer one") {
+TEST_CASE("settings: a shorter path replaces a longer one completely") {
   Settings settings;
   REQUIRE(apply_argument("socket=/tmp/longer.sock", settings));
   REQUIRE(apply_argument("socket=/tmp/s", settings));
   CHECK(std::string(settings.socket_path) == "/tmp/s");
 }
 
-TEST_CASE("settings: what is not valid is refused and changes nothing") {
+TEST_CASE("settings: an invalid argument is refused and changes nothing") {
   const std::string argument = GENERATE(
       as<std::string>{}, "", "socket", "socket=", "socket=relative",
       "socket=/" + std::string(107, 'x'),

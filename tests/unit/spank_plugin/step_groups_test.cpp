@@ -11,14 +11,14 @@
 using namespace penstock;
 using namespace penstock::spank;
 
-TEST_CASE("the unified path among the others") {
+TEST_CASE("the unified path is found among the v1 paths") {
   CHECK(unified_path("4:cpu:/x\n0::/a/b\n") == "/a/b");
   CHECK(unified_path("0::/\n") == "/");
   CHECK(unified_path("4:cpu:/x\n").empty());
   CHECK(unified_path("").empty());
 }
 
-TEST_CASE("empty groups of ours go, everything else stays") {
+TEST_CASE("empty groups of Penstock are removed, everything else stays") {
   const TempDir root;
   namespace fs = std::filesystem;
   const fs::path step = root.path() / fs::path("s.scope/job_7/step_0");

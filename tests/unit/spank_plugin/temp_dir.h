@@ -1,4 +1,4 @@
-// A directory of a test's own, removed with all that is in it.
+// A temporary directory, removed with its contents.
 #pragma once
 
 #include <filesystem>

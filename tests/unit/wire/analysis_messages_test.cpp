@@ -7,7 +7,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// Without its newline.
+// The message's line without the newline.
 template <class Message>
 std::string line_of(const Message& message) {
   std::string line = to_line(message);
@@ -38,7 +38,7 @@ AnalysisHello hello() {
 
 }  // namespace
 
-TEST_CASE("orders come out as they went in") {
+TEST_CASE("orders read back unchanged") {
   AnalysisCell cell;
   cell.cell = 7;
   cell.data = AnalysisFeed::kMemory;
@@ -56,7 +56,7 @@ TEST_CASE("orders come out as they went in") {
   CHECK(std::holds_alternative<AnalysisEnd>(*order));
 }
 
-TEST_CASE("answers come out as they went in") {
+TEST_CASE("answers read back unchanged") {
   auto answer = parse_answer(line_of(AnalysisAnswer(hello())));
   REQUIRE(answer);
   const auto& said = std::get<AnalysisHello>(*answer);
@@ -84,7 +84,7 @@ TEST_CASE("answers come out as they went in") {
   CHECK(std::get<AnalysisBatches>(*answer).cpu_s == 1.5);
 }
 
-TEST_CASE("what is no order is refused with its key") {
+TEST_CASE("an invalid order is refused with its key") {
   const std::string cell = line_of(AnalysisOrder(AnalysisCell{}));
   const auto why = [](const std::string& line) {
     auto order = parse_order(line);
@@ -107,7 +107,7 @@ TEST_CASE("what is no order is refused with its key") {
         Code::kLimit);
 }
 
-TEST_CASE("what is no answer is refused with its key") {
+TEST_CASE("an invalid answer is refused with its key") {
   const std::string line = line_of(AnalysisAnswer(hello()));
   const auto why = [](const std::string& text) {
     auto answer = parse_answer(text);
@@ -130,7 +130,7 @@ TEST_CASE("what is no answer is refused with its key") {
              ContainsSubstring("samples"));
 }
 
-TEST_CASE("a node's name cannot drive a terminal") {
+TEST_CASE("control characters in a node's name are replaced") {
   AnalysisHello it = hello();
   it.node = "n\x1b[2J";
   auto answer = parse_answer(line_of(AnalysisAnswer(it)));
@@ -138,7 +138,7 @@ TEST_CASE("a node's name cannot drive a terminal") {
   CHECK(std::get<AnalysisHello>(*answer).node == "n?[2J");
 }
 
-TEST_CASE("an address") {
+TEST_CASE("an address reads back, and invalid ones are refused") {
   const std::string secret(kAnalysisSecretDigits, '7');
   auto address = parse_analysis_address("::1:4711:" + secret);
   REQUIRE(address);

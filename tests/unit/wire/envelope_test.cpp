@@ -23,7 +23,7 @@ Envelope sample() {
 
 json sample_json() { return json::parse(*pack(sample())); }
 
-TEST_CASE("an envelope comes out as it went in") {
+TEST_CASE("an envelope reads back unchanged") {
   Result<std::string> text = pack(sample());
   REQUIRE(text);
   Result<Envelope> back = unpack(*text);
@@ -38,7 +38,7 @@ TEST_CASE("an envelope comes out as it went in") {
   CHECK(back->body == sample().body);
 }
 
-TEST_CASE("the text is what docs/protocol.md says") {
+TEST_CASE("the text has the fields of docs/protocol.md") {
   CHECK(sample_json() == json{{"version", 1},
                               {"newest_version", 1},
                               {"type", "hello"},
@@ -49,7 +49,7 @@ TEST_CASE("the text is what docs/protocol.md says") {
                               {"body", {{"cores", 24}, {"name", "x"}}}});
 }
 
-TEST_CASE("a user's bytes that are no UTF-8 do not stop a message") {
+TEST_CASE("invalid UTF-8 of a user does not stop a message") {
   Envelope envelope = sample();
   envelope.body = {{"name", "a\xff"}};
   Result<std::string> text = pack(envelope);
@@ -59,7 +59,7 @@ TEST_CASE("a user's bytes that are no UTF-8 do not stop a message") {
   CHECK(back->body["name"] == "a\xef\xbf\xbd");
 }
 
-TEST_CASE("a field that is missing or of another kind is named") {
+TEST_CASE("the error names a field that is missing or of another type") {
   const json good = sample_json();
   for (const auto& [key, value] : good.items()) {
     INFO(key);
@@ -78,7 +78,7 @@ TEST_CASE("a field that is missing or of another kind is named") {
   }
 }
 
-TEST_CASE("a field out of range is named") {
+TEST_CASE("the error names a field out of range") {
   struct Row {
     const char* key;
     json value;
@@ -116,7 +116,7 @@ TEST_CASE("a field out of range is named") {
   }
 }
 
-TEST_CASE("what a receiver would refuse is not sent") {
+TEST_CASE("an envelope that a receiver would refuse is not packed") {
   const auto spoiled = [](auto spoil) {
     Envelope envelope = sample();
     spoil(envelope);
@@ -138,7 +138,7 @@ TEST_CASE("what a receiver would refuse is not sent") {
   CHECK(large.error().code == Code::kLimit);
 }
 
-TEST_CASE("texts that are no such object are refused") {
+TEST_CASE("texts that are not an envelope are refused") {
   for (const std::string& text :
        {std::string(), std::string("{"), std::string("[]"), std::string("1"),
         std::string("null"), pack(sample())->substr(1),
@@ -156,7 +156,7 @@ TEST_CASE("texts that are no such object are refused") {
   CHECK(deep.error().code == Code::kLimit);
 }
 
-TEST_CASE("this version and the one before are spoken, no other") {
+TEST_CASE("this version and the previous one are accepted, no other") {
   json message = sample_json();
   for (uint32_t version : {kOldestControllerProtocol, kControllerProtocol}) {
     message["version"] = version;

@@ -57,7 +57,7 @@ using nlohmann::json;
 using Null = FieldDialect::Null;
 using Kind = FieldFault::Kind;
 
-// "path kind type": all that a family's wording has to go by.
+// "path kind type": all parts that an error's text can use.
 Error error_of(const FieldFault& fault) {
   constexpr const char* kKinds[] = {"missing", "type",    "range",
                                     "many",    "unknown", "rule"};
@@ -92,7 +92,7 @@ std::string error_with(const char* pointer, const json& value,
   return read ? "" : read.error().message;
 }
 
-TEST_CASE("described fields come out as they went in") {
+TEST_CASE("described fields read back unchanged") {
   for (const Null null : {Null::kRefused, Null::kOptional, Null::kIsMissing}) {
     const Result<Outer> again =
         read_fields<Outer>(write_fields<json>(full()), dialect(null));
@@ -110,7 +110,7 @@ TEST_CASE("fields are written in the description's order, or sorted") {
   CHECK(write_fields<json>(Outer())["more"]["maybe"].is_null());
 }
 
-TEST_CASE("a field that is refused is named with its path, kind and type") {
+TEST_CASE("the error for a refused field has its path, fault and type") {
   CHECK(error_with("/id", 0u) == "id range a whole number");
   CHECK(error_with("/id", 10u) == "id range a whole number");
   CHECK(error_with("/id", -1) == "id type a whole number");
@@ -135,7 +135,7 @@ TEST_CASE("a field that is refused is named with its path, kind and type") {
   CHECK(error_with("/unknown", 1).empty());
 }
 
-TEST_CASE("what is missing or null depends on the dialect") {
+TEST_CASE("the dialect determines the handling of missing and null fields") {
   const auto without = [](const char* key, Null null) {
     json changed = write_fields<json>(full());
     changed.erase(key);
@@ -158,7 +158,7 @@ TEST_CASE("what is missing or null depends on the dialect") {
   CHECK(error_with("/later", nullptr, Null::kIsMissing).empty());
 }
 
-TEST_CASE("a dialect bounds numbers and texts, and may refuse unknown fields") {
+TEST_CASE("a dialect limits numbers and texts, and may refuse unknown fields") {
   json good = write_fields<json>(full());
   FieldDialect strict = dialect(Null::kIsMissing);
   strict.high = 2;
@@ -178,7 +178,7 @@ TEST_CASE("a dialect bounds numbers and texts, and may refuse unknown fields") {
         "inner[0].x unknown ");
 }
 
-TEST_CASE("where nothing is refused, what is of another kind is missing") {
+TEST_CASE("without refusals, a field of another type counts as missing") {
   const json odd = {{"id", "x"}, {"offset", 4}, {"inner", {{{"share", 5}}}}};
   const Result<Outer> read = read_fields<Outer>(odd, {});
   REQUIRE(read);
@@ -187,7 +187,7 @@ TEST_CASE("where nothing is refused, what is of another kind is missing") {
   CHECK(read_fields<Outer>(json("x"), {}));
 }
 
-TEST_CASE("paths may begin with a name, and have no indexes") {
+TEST_CASE("paths may begin with a name and omit indexes") {
   FieldDialect names = dialect(Null::kRefused);
   names.separator = ": ";
   names.shows_index = false;
@@ -199,7 +199,7 @@ TEST_CASE("paths may begin with a name, and have no indexes") {
         "outer type an object");
 }
 
-TEST_CASE("JSON is read to a depth") {
+TEST_CASE("JSON is read up to a depth") {
   const std::string text = R"({"a": {"b": {"c": 1}}, "d": 2})";
   CHECK_FALSE(parse_json(text, 3).is_too_deep);
   const ParsedJson cut = parse_json(text, 1);

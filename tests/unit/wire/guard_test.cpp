@@ -22,7 +22,8 @@ Envelope message(const std::string& node, uint64_t session, uint64_t sequence,
   return envelope;
 }
 
-TEST_CASE("each message passes once and in order; what is missing is counted") {
+TEST_CASE(
+    "each message passes once and in order, and missing ones are counted") {
   Guard guard;
   Result<Guard::Admitted> first = guard.admit(message("n1", 1, 5), 0, kNow);
   REQUIRE(first);
@@ -43,11 +44,11 @@ TEST_CASE("each message passes once and in order; what is missing is counted") {
   Result<Guard::Admitted> gap = guard.admit(message("n1", 1, 10), 0, kNow);
   REQUIRE(gap);
   CHECK(gap->missed == 3);
-  // A restarted sender begins anew, in a session of its own.
+  // A restarted sender starts again at 1 in a new session.
   CHECK(guard.admit(message("n1", 2, 1), 0, kNow)->new_session);
 }
 
-TEST_CASE("messages too old or from the future are refused by the second") {
+TEST_CASE("old messages and those from the future are refused with their age") {
   Guard guard;
   CHECK(guard.admit(message("n1", 1, 1, kNow - 60), 0, kNow));
   CHECK(guard.admit(message("n1", 1, 2, kNow + 60), 0, kNow));
@@ -63,18 +64,18 @@ TEST_CASE("messages too old or from the future are refused by the second") {
   CHECK(early.error().code == Code::kPermissionDenied);
   CHECK_THAT(early.error().message, ContainsSubstring("600 s ahead"));
   CHECK_THAT(early.error().message, ContainsSubstring("chrony or NTP"));
-  // Neither has used up a number.
+  // Neither message has used its number.
   CHECK(guard.admit(message("n1", 1, 3), 0, kNow));
 }
 
-TEST_CASE("another user's claim of a node spoils nothing") {
+TEST_CASE("another user's messages for a node do not affect root's") {
   Guard guard;
   CHECK(guard.admit(message("n1", 1, 1), 0, kNow));
   CHECK(guard.admit(message("n1", 1, 1000), 1000, kNow));
   CHECK(guard.admit(message("n1", 1, 2), 0, kNow));
 }
 
-TEST_CASE("a user's sessions are bounded, root's and others' are not hit") {
+TEST_CASE("a user's sessions are limited without effect on other users") {
   Guard guard({.max_sessions = 100, .max_sessions_of_user = 10});
   for (uint64_t session = 1; session <= 10; ++session) {
     CHECK(guard.admit(message("n", session, 1), 1000, kNow));
@@ -83,7 +84,8 @@ TEST_CASE("a user's sessions are bounded, root's and others' are not hit") {
   REQUIRE_FALSE(more);
   CHECK(more.error().code == Code::kLimit);
   CHECK_THAT(more.error().message, ContainsSubstring("10 of user 1000"));
-  CHECK(guard.admit(message("n", 5, 2), 1000, kNow));  // those known go on
+  CHECK(
+      guard.admit(message("n", 5, 2), 1000, kNow));  // known sessions continue
   CHECK(guard.admit(message("n", 1, 1), 1001, kNow));
   for (uint64_t session = 1; session <= 89; ++session) {
     CHECK(guard.admit(message("n", session, 1), 0, kNow));
@@ -93,20 +95,19 @@ TEST_CASE("a user's sessions are bounded, root's and others' are not hit") {
   REQUIRE_FALSE(full);
   CHECK(full.error().code == Code::kLimit);
   CHECK(guard.sessions() == 100);
-  // Once their messages would be too old they make room.
+  // Sessions are dropped once their messages would be too old.
   CHECK(guard.admit(message("n", 11, 1, kNow + 61), 1000, kNow + 61));
   CHECK(guard.sessions() == 1);
 }
 
-TEST_CASE("a clock that was set back does not stop the forgetting") {
+TEST_CASE("sessions expire even if the clock was set back") {
   Guard guard({.max_sessions = 2});
   CHECK(guard.admit(message("n", 1, 1, kNow), 0, kNow));
   CHECK(guard.admit(message("n", 2, 1, kNow - 1000), 0, kNow - 1000));
   CHECK(guard.admit(message("n", 3, 1, kNow + 100), 0, kNow + 100));
 }
 
-// Whatever is recorded on the network and sent again, in any order and at any
-// time, no message passes twice.
+// Recorded messages sent again in any order and at any time do not pass twice.
 TEST_CASE("no message passes twice, however messages are replayed") {
   const char* given = std::getenv("PENSTOCK_TEST_SEED");
   const auto seed = given ? std::stoull(given) : std::random_device()();

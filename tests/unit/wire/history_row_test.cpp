@@ -8,14 +8,14 @@ namespace {
 
 using nlohmann::json;
 
-TEST_CASE("a row comes back as it was written, all but the command's hash") {
+TEST_CASE("a row reads back unchanged except for the command's hash") {
   JobRecord job = full_record();
   job.command_hash.clear();
   CHECK(read_history_row(json::parse(history_row(job).dump())) == job);
   CHECK(read_history_row(history_row(JobRecord())) == JobRecord());
 }
 
-TEST_CASE("what is not known is null, and 0 is a figure") {
+TEST_CASE("unknown figures are null, and 0 is a figure") {
   JobRecord job;
   job.run.parts_s.fetch_stall = 0;
   const json row = history_row(job);
@@ -27,7 +27,7 @@ TEST_CASE("what is not known is null, and 0 is a figure") {
   CHECK_FALSE(read_history_row(row).run.wall_s);
 }
 
-TEST_CASE("a row of a controller that does not know the totals is read") {
+TEST_CASE("a row of a controller without totals can be read") {
   json row = history_row(full_record());
   for (const RunField& field : kRunFields) row.erase(field.name);
   const JobRecord job = read_history_row(row);
@@ -35,7 +35,7 @@ TEST_CASE("a row of a controller that does not know the totals is read") {
   CHECK(job.job_id == full_record().job_id);
 }
 
-TEST_CASE("what is of another kind counts as not there") {
+TEST_CASE("values of another type count as missing") {
   for (const char* text : {"null", "[]", "7", R"("x")"}) {
     CHECK(read_history_row(json::parse(text)) == JobRecord());
   }
@@ -45,7 +45,7 @@ TEST_CASE("what is of another kind counts as not there") {
         JobRecord());
 }
 
-TEST_CASE("times of a run that contradict each other are not believed") {
+TEST_CASE("contradictory times of a run are dropped") {
   json row = history_row(full_record());
   row["compute_s"] = 4000;
   RunTotals run = read_history_row(row).run;

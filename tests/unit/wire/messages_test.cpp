@@ -43,7 +43,7 @@ JobPart full_part() {
 template <class Message>
 void travels(const Message& message) {
   const TypedBody sent = body_of(AgentMessage(message));
-  // As it travels: as text.
+  // Converts the message to text and back, as on the network.
   const auto read =
       read_agent_message(sent.type, json::parse(sent.body.dump()));
   REQUIRE(read.ok());
@@ -66,7 +66,7 @@ std::string error_of(const TypedBody& sent) {
 
 }  // namespace
 
-TEST_CASE("every message arrives as it was sent") {
+TEST_CASE("every message arrives unchanged") {
   travels(NodeHello{8, 6.5, 33, 1.25, {full_part(), part_of(8, 1, 0)}});
   travels(JobChanged{6.5, full_part()});
   travels(JobEnded{6.5, 7, {}});
@@ -93,7 +93,7 @@ TEST_CASE("fields of a later release are ignored") {
   CHECK(std::get<JobChanged>(*read).part == full_part());
 }
 
-TEST_CASE("what the history alone uses need not be given") {
+TEST_CASE("fields that only the history uses are optional") {
   TypedBody sent = body_of(AgentMessage(JobChanged{1, full_part()}));
   for (const char* field : {"model", "batch", "trainer_reserve_cores",
                             "mean_rate", "grant_changes", "run"}) {
@@ -108,8 +108,7 @@ TEST_CASE("what the history alone uses need not be given") {
   CHECK(part.ceiling == full_part().ceiling);
 }
 
-TEST_CASE(
-    "what is given and makes no sense is refused also where it need not") {
+TEST_CASE("invalid optional fields are refused") {
   const std::vector<std::pair<const char*, json>> rows = {
       {"model", 7},          {"model", std::string(65, 'x')},
       {"batch", -1},         {"batch", 4294967296u},
@@ -139,7 +138,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what is not known of a run is not said, and 0 is") {
+TEST_CASE("unknown figures of a run are not sent, zeros are") {
   JobPart part = full_part();
   part.run = {.wall_s = 100, .parts_s = {.fetch_stall = 0}};
   travels(JobChanged{1, part});
@@ -152,7 +151,7 @@ TEST_CASE("what is not known of a run is not said, and 0 is") {
       body_of(AgentMessage(JobChanged{1, part})).body["part"].contains("run"));
 }
 
-TEST_CASE("a run's figure that makes no sense is refused by name") {
+TEST_CASE("an invalid figure of a run is refused by name") {
   for (const RunField& field : kRunFields) {
     for (const json& value :
          {json(-1), json(field.most * 2), json("1"), json(nullptr)}) {
@@ -176,7 +175,9 @@ TEST_CASE("a run's figure that makes no sense is refused by name") {
   CHECK_THAT(error_of(without), ContainsSubstring("wall_s"));
 }
 
-TEST_CASE("a field that is missing, of another kind or out of range is named") {
+TEST_CASE(
+    "the error names a field that is missing, of another type or out of "
+    "range") {
   struct Row {
     const char* field;
     json value;
@@ -215,7 +216,7 @@ TEST_CASE("a field that is missing, of another kind or out of range is named") {
   }
 }
 
-TEST_CASE("messages that are no objects, or of no known type, are refused") {
+TEST_CASE("messages that are not objects or of unknown type are refused") {
   for (const char* type :
        {"hello", "job", "job_ended", "heartbeat", "refused"}) {
     CHECK_FALSE(read_agent_message(type, json::array()).ok());
@@ -228,7 +229,7 @@ TEST_CASE("messages that are no objects, or of no known type, are refused") {
   CHECK_THAT(unknown.error().message, ContainsSubstring("\"grant\""));
 }
 
-TEST_CASE("a job that is named twice, or too many jobs, are refused") {
+TEST_CASE("duplicate jobs and too many jobs are refused") {
   const JobPart part = full_part();
   CHECK_THAT(error_of(body_of(AgentMessage(hello_of(8, {part, part})))),
              ContainsSubstring("job 7 twice"));

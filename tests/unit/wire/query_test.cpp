@@ -20,7 +20,7 @@ ControllerQuery full_query() {
   return query;
 }
 
-TEST_CASE("a query comes out as it went in") {
+TEST_CASE("a query reads back unchanged") {
   Result<ControllerQuery> back = read_query(query_body(full_query()));
   REQUIRE(back);
   CHECK(*back == full_query());
@@ -35,7 +35,7 @@ TEST_CASE("a query comes out as it went in") {
   }
 }
 
-TEST_CASE("the query's body is what docs/protocol.md says") {
+TEST_CASE("the query's body has the fields of docs/protocol.md") {
   CHECK(query_body(full_query()) == json{{"what", "history"},
                                          {"job_id", 4711},
                                          {"uid", 1000},
@@ -81,7 +81,7 @@ struct Exchange {
   }
 };
 
-TEST_CASE("the document of an answer is the controller's") {
+TEST_CASE("the document of an answer is returned unchanged") {
   Exchange exchange;
   const Envelope answer = exchange.answer(json{{"kind", "job_history"}});
   Result<json> document = read_answer(answer, exchange.query);
@@ -103,7 +103,7 @@ TEST_CASE("a controller's error keeps its code and reason") {
   }
 }
 
-TEST_CASE("an answer to something else, or none at all, is refused") {
+TEST_CASE("an answer to another query or without content is refused") {
   Exchange exchange;
   const Envelope good = exchange.answer(json::object());
   const auto refused = [&](auto spoil) {

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-TEST_CASE("what is left of the wall time is unattributed") {
+TEST_CASE("the rest of the wall time is unattributed") {
   RunTotals run{.wall_s = 100, .parts_s = {.compute = 50, .prep_stall = 20}};
   CHECK(attributed_s(run) == 70);
   CHECK(unattributed_s(run) == 30.0);
@@ -18,22 +18,24 @@ TEST_CASE("what is left of the wall time is unattributed") {
   CHECK_FALSE(unattributed_s(RunTotals{.parts_s = {.compute = 1}}));
 }
 
-TEST_CASE("a stall is unknown, nothing, or what was waited with its causes") {
+TEST_CASE(
+    "the stalled time is the waits for data plus the exchange stall, or "
+    "unknown") {
   CHECK_FALSE(stalled_s({.wall_s = 100, .parts_s = {.compute = 50}}));
   CHECK(stalled_s({.wall_s = 100, .parts_s = {.fetch_stall = 0}}) == 0.0);
   CHECK(stalled_s({.parts_s = {.fetch_stall = 5, .prep_stall = 7}}) == 12.0);
   CHECK(stalled_s({.parts_s = {.fetch_stall = 5, .exchange_stall = 7}}) ==
         12.0);
-  // Waited for, of which the causes are known in part, or not at all.
+  // Waits whose causes are known in part or not at all.
   CHECK(stalled_s({.parts_s = {.fetch_stall = 5}, .waited_s = 20}) == 20.0);
   CHECK(stalled_s({.parts_s = {.exchange_stall = 4}, .waited_s = 20}) == 24.0);
-  // By two clocks: no more than there was.
+  // Two clocks may disagree: the sum is limited to the wall time.
   CHECK(stalled_s(
             {.wall_s = 22, .parts_s = {.exchange_stall = 4}, .waited_s = 20}) ==
         22.0);
 }
 
-TEST_CASE("parts that are more than the whole are none") {
+TEST_CASE("parts beyond the wall time do not add up") {
   CHECK(adds_up({}));
   CHECK(adds_up({.wall_s = 0}));
   CHECK(adds_up({.wall_s = 100, .parts_s = {.compute = 60, .prep_stall = 40}}));
@@ -42,7 +44,9 @@ TEST_CASE("parts that are more than the whole are none") {
   CHECK_FALSE(adds_up({.parts_s = {.compute = 1}}));
 }
 
-TEST_CASE("what a message may say is within bounds, and unknown stays so") {
+TEST_CASE(
+    "figures of a message are limited to bounds, and unknown ones stay "
+    "unknown") {
   const double nan = std::nan(""),
                inf = std::numeric_limits<double>::infinity();
   const RunTotals run = within_bounds({.wall_s = 1e12,
@@ -61,9 +65,11 @@ TEST_CASE("what a message may say is within bounds, and unknown stays so") {
   CHECK(more == RunTotals{.wall_s = 10});
 }
 
-TEST_CASE("no nodes, nothing known") { CHECK(of_all_nodes({}) == RunTotals()); }
+TEST_CASE("totals of no nodes are unknown") {
+  CHECK(of_all_nodes({}) == RunTotals());
+}
 
-TEST_CASE("a job's totals keep the sums of its nodes'") {
+TEST_CASE("a job's totals keep the sums over its nodes") {
   const uint64_t seed = std::random_device()();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

@@ -2,9 +2,9 @@
 // is tested where there is no GPU. It is nobody's accelerator: it says nothing
 // of speed, and nothing of what CUDA itself does.
 //
-// What is begun on a stream is done as late as can be: when somebody waits for
-// it. So what reads an outcome without having waited finds the old one. Memory
-// of the "GPU" can be touched while it is at work only.
+// Work of a stream runs as late as possible: when a call waits for it. Code
+// that reads a result without waiting finds the old one. Memory of the "GPU" is
+// accessible only while work runs.
 #pragma once
 
 #include <cstddef>

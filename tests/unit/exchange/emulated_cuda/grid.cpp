@@ -1,5 +1,5 @@
-// Threads of a block are contexts of one thread, which take turns where CUDA's
-// wait for each other.
+// Threads of a block are contexts of one thread, which switch where CUDA's
+// threads wait for each other.
 #include <ucontext.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Member {
   ucontext_t context;
   std::unique_ptr<char[]> stack;
   bool is_done = false;
-  uint64_t warp_waits = 0, block_waits = 0;  // that it has come to
+  uint64_t warp_waits = 0, block_waits = 0;  // reached so far
 };
 
 struct Block {
@@ -40,7 +40,7 @@ Member& self() { return g_block.members[g_block.running]; }
 
 void give_turn() { swapcontext(&self().context, &g_block.scheduler); }
 
-// Those that have ended are not waited for, as CUDA does not.
+// As in CUDA, ended threads are not waited for.
 template <class Count>
 void wait_for(unsigned first, unsigned end, const Count& waits) {
   const uint64_t own = ++waits(self());

@@ -1,5 +1,5 @@
-// The language of kernels, as far as exchange/cuda speaks it. Blocks run one
-// after the other, so that what they share can be static.
+// The part of the kernel language that exchange/cuda uses. Blocks run one after
+// the other, so that shared memory can be static.
 #pragma once
 
 #include <bit>

@@ -18,8 +18,8 @@ struct Stream {
 
 struct Event {
   Stream* stream = nullptr;
-  uint64_t number = 0;  // of the last record of it
-  // By the stream, which may come to it when there is no event any more.
+  uint64_t number = 0;  // of the event's last record
+  // Number that the stream has reached; it may outlive the event.
   std::shared_ptr<uint64_t> reached = std::make_shared<uint64_t>(0);
 };
 
@@ -28,7 +28,7 @@ namespace {
 constexpr int kGpus = 2;
 constexpr size_t kPage = 4096, kAlignment = 64;
 
-// One thing at a time is done, whoever waits for it.
+// Serialises all work.
 std::recursive_mutex g_mutex;
 Stream g_default_stream;
 std::set<Stream*> g_streams = {&g_default_stream};
@@ -40,7 +40,7 @@ std::map<char*, Mapping> g_memory;  // the "GPU's"
 std::map<void*, size_t> g_pinned;
 std::set<int> g_made_current;
 size_t g_allocated = 0, g_most = SIZE_MAX;
-uint64_t g_left = UINT64_MAX;  // that may be begun
+uint64_t g_left = UINT64_MAX;  // operations that may still be started
 thread_local int t_current = 0;
 thread_local cudaError_t t_last_error = cudaSuccess;
 
@@ -58,7 +58,7 @@ void set_access(int access) {
   }
 }
 
-// At work the memory can be touched.
+// Makes the memory accessible while work runs.
 void do_first(Stream& stream) {
   const auto work = std::move(stream.work.front());
   stream.work.pop_front();
@@ -130,8 +130,7 @@ const char* cudaGetErrorString(cudaError_t error) {
                                               : "launch failure";
 }
 
-// It ends where memory ends that nobody can touch; its beginning is of whoever
-// had it before.
+// The block ends at an inaccessible page and is filled with garbage.
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   const Lock lock(g_mutex);
   if (g_allocated + bytes > g_most) return failed(cudaErrorMemoryAllocation);
@@ -160,7 +159,7 @@ cudaError_t cudaFree(void* memory) {
   return cudaSuccess;
 }
 
-// Unmapped when it is freed, so that what still comes to it does not go on.
+// Unmapped when freed, so that a later access fails.
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   const Lock lock(g_mutex);
   *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

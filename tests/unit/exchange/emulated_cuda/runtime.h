@@ -1,4 +1,4 @@
-// What tests, and kernels on the CPU, need of it beyond CUDA's own interface.
+// Interface for tests and for kernels on the CPU, beyond CUDA's own.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace penstock::emulated_cuda {
 
-// Behind what was begun on the stream; it is waited for by CUDA's functions.
+// Queues work on the stream; CUDA's functions wait for it.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
-// Blocks of threads, one block after the other, in the caller's thread.
+// Runs blocks of threads one after the other in the caller's thread.
 void run_grid(unsigned blocks, unsigned threads,
               const std::function<void()>& kernel);
 
-// So many things more are begun; then whatever is begun fails.
+// This many operations may start; later ones fail.
 void fail_after(uint64_t begun);
 void fail_never();
 
-// The numbers of "GPUs" that some thread has made its current one, since it was
-// asked last: each would have taken memory for that.
+// The numbers of "GPUs" made current by any thread since the last call; CUDA
+// would have allocated memory on each.
 std::set<int> made_current();
 
-// Of the "GPU's" memory.
+// Allocated bytes of the "GPU's" memory.
 size_t allocated_bytes();
-// With more than this cudaMalloc() fails.
+// cudaMalloc() fails beyond this.
 void limit_memory(size_t bytes);
 
 }  // namespace penstock::emulated_cuda
