@@ -9,6 +9,24 @@
 #include "common/whole_file.h"
 
 namespace penstock {
+namespace {
+
+Status fill(int fd, const Replacement& file, std::string_view text) {
+  if (const int error = write_whole(fd, text); error != 0) {
+    return system_error(error, "cannot write " + file.name);
+  }
+  // The owner changes last, so that no user can read an incomplete file.
+  if (::fchmod(fd, file.mode) != 0 || ::fchown(fd, file.owner, -1) != 0) {
+    return system_error(errno, "cannot give " + file.name + " to user " +
+                                   std::to_string(file.owner));
+  }
+  if (file.sync && ::fsync(fd) != 0) {
+    return system_error(errno, "cannot sync " + file.name);
+  }
+  return Done{};
+}
+
+}  // namespace
 
 Result<UniqueFd> open_admin_directory(const std::string& path,
                                       const std::string& what) {
@@ -44,6 +62,26 @@ Result<std::string> read_admin_file(const std::string& path) {
   const int error = read_whole(file.get(), kMaxBytes, text);
   if (error != 0) return system_error(error, path);
   return text;
+}
+
+Status replace_file(const Replacement& file, std::string_view text) {
+  const char* aside = file.aside.c_str();
+  if (::unlinkat(file.dir_fd, aside, 0) != 0 && errno != ENOENT) {
+    return system_error(errno,
+                        "cannot remove the left-over file " + file.aside);
+  }
+  const UniqueFd fd(::openat(
+      file.dir_fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+      file.mode));
+  if (!fd) return system_error(errno, "cannot create " + file.aside);
+  Status done = fill(fd.get(), file, text);
+  if (done &&
+      ::renameat(file.dir_fd, aside, file.dir_fd, file.name.c_str()) != 0) {
+    done =
+        system_error(errno, "cannot rename " + file.aside + " to " + file.name);
+  }
+  if (!done) ::unlinkat(file.dir_fd, aside, 0);
+  return done;
 }
 
 }  // namespace penstock

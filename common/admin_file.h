@@ -1,7 +1,11 @@
-// Opens files and directories that only the admin can change.
+// Opens, reads and replaces files of directories that only the admin can
+// change.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
+#include <string_view>
 
 #include "common/result.h"
 #include "common/unique_fd.h"
@@ -21,5 +25,21 @@ namespace penstock {
 //         or writable by group or others;  kLimit  over 64 KiB or not a regular
 //         file;  kIo
 [[nodiscard]] Result<std::string> read_admin_file(const std::string& path);
+
+struct Replacement {
+  int dir_fd = -1;
+  std::string name;
+  std::string aside;        // temporary file in the same directory
+  mode_t mode = 0600;       // regardless of the umask
+  uid_t owner = uid_t(-1);  // -1: the caller
+  bool sync = false;        // the file; the caller syncs the directory
+};
+
+// The file appears atomically: a new temporary file, renamed. It replaces an
+// earlier file, and a left-over temporary one. No link is followed.
+// Errors: kPermissionDenied, kNotFound, kIo  name the file and the cause, such
+//         as a full disk. No temporary file remains; the earlier file stays.
+[[nodiscard]] Status replace_file(const Replacement& file,
+                                  std::string_view text);
 
 }  // namespace penstock

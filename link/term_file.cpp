@@ -4,26 +4,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <string>
 
+#include "common/admin_file.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
-#include "common/whole_file.h"
 
 namespace penstock {
 namespace {
 
 constexpr const char* kName = "term";
-constexpr const char* kNewName = "term.new";
-
-Status write_out(int fd, const std::string& text) {
-  if (const int error = write_whole(fd, text); error != 0) {
-    return system_error(error, kNewName);
-  }
-  if (::fsync(fd) != 0) return system_error(errno, kNewName);
-  return Done{};
-}
 
 }  // namespace
 
@@ -47,15 +37,12 @@ Result<uint64_t> load_term(int state_dir_fd) {
 }
 
 Status save_term(int state_dir_fd, uint64_t term) {
-  const UniqueFd file(
-      ::openat(state_dir_fd, kNewName,
-               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return system_error(errno, kNewName);
-  Status written = write_out(file.get(), std::to_string(term) + "\n");
-  if (!written) return written;
-  if (::renameat(state_dir_fd, kNewName, state_dir_fd, kName) != 0) {
-    return system_error(errno, kName);
-  }
+  Status replaced = replace_file({.dir_fd = state_dir_fd,
+                                  .name = kName,
+                                  .aside = "term.new",
+                                  .sync = true},
+                                 std::to_string(term) + "\n");
+  if (!replaced) return replaced;
   if (::fsync(state_dir_fd) != 0) return system_error(errno, kName);
   return Done{};
 }

@@ -1,7 +1,5 @@
 #include "node_agent/metrics_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +9,6 @@
 #include "common/admin_file.h"
 #include "common/log.h"
 #include "common/unique_fd.h"
-#include "common/whole_file.h"
 
 namespace penstock {
 namespace {
@@ -34,15 +31,6 @@ struct Place {
   }
 };
 
-Status fill(int fd, std::string_view text, const std::string& path) {
-  if (const int error = write_whole(fd, text); error != 0) {
-    return system_error(error, path);
-  }
-  // Regardless of the umask: node_exporter runs as another user.
-  if (::fchmod(fd, 0644) != 0) return system_error(errno, path);
-  return Done{};
-}
-
 Status unlink_if_there(int directory_fd, const std::string& name,
                        const std::string& path) {
   if (::unlinkat(directory_fd, name.c_str(), 0) != 0 && errno != ENOENT) {
@@ -58,21 +46,12 @@ Status write_metrics_file(const std::string& path, std::string_view text) {
   Result<UniqueFd> directory =
       open_admin_directory(place.directory, place.directory);
   if (!directory) return std::move(directory).error();
-  const int directory_fd = directory->get();
-  // Left by a killed writer, or put there by someone else.
-  Status cleared = unlink_if_there(directory_fd, place.aside, path);
-  if (!cleared) return cleared;
-  const UniqueFd file(
-      ::openat(directory_fd, place.aside.c_str(),
-               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!file) return system_error(errno, path);
-  Status filled = fill(file.get(), text, path);
-  if (filled && ::renameat(directory_fd, place.aside.c_str(), directory_fd,
-                           place.name.c_str()) != 0) {
-    filled = system_error(errno, path);
-  }
-  if (!filled) ::unlinkat(directory_fd, place.aside.c_str(), 0);
-  return filled;
+  // Mode 0644: node_exporter runs as another user.
+  return replace_file({.dir_fd = directory->get(),
+                       .name = place.name,
+                       .aside = place.aside,
+                       .mode = 0644},
+                      text);
 }
 
 // Removes the unfinished file first, so that a writer that is being killed can

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "common/admin_file.h"
 #include "common/options.h"
 #include "common/unique_fd.h"
 #include "common/whole_file.h"
@@ -18,7 +19,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFile = "tasks.json";
-constexpr const char* kNewFile = "tasks.json.new";
 constexpr off_t kMaxBytes = 64 << 20;
 
 // User-written bytes need not be UTF-8, so they are stored as numbers.
@@ -133,19 +133,9 @@ Result<std::vector<SavedTask>> parse_saved_tasks(std::string_view text) {
 }
 
 Status save_tasks(int dir_fd, const std::vector<SavedTask>& tasks) {
-  const std::string text = to_json(tasks);
-  UniqueFd file(::openat(dir_fd, kNewFile,
-                         O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                         0600));
-  if (!file) return system_error(errno, kNewFile);
-  if (const int error = write_whole(file.get(), text); error != 0) {
-    ::unlinkat(dir_fd, kNewFile, 0);
-    return system_error(error, kNewFile);
-  }
-  if (::renameat(dir_fd, kNewFile, dir_fd, kFile) != 0) {
-    return system_error(errno, kFile);
-  }
-  return Done{};
+  return replace_file(
+      {.dir_fd = dir_fd, .name = kFile, .aside = "tasks.json.new"},
+      to_json(tasks));
 }
 
 Result<std::vector<SavedTask>> load_tasks(int dir_fd) {
