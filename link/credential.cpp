@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "common/signal_free_thread.h"
+#include "common/blocked_thread.h"
 
 namespace penstock {
 namespace {
@@ -163,7 +163,7 @@ Status MungeCredentials::start_worker() {
   if (worker_) return Done{};
   auto worker = std::make_shared<Worker>();
   Result<std::thread> thread =
-      start_signal_free_thread([worker] { worker->serve(); });
+      start_blocked_thread([worker] { worker->serve(); });
   if (!thread) return std::move(thread).error().wrap("munge");
   // The thread may hang in libmunge when its owner is destroyed. It then ends
   // by itself after libmunge returns.

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/blocked_thread.h"
 #include "common/clock.h"
-#include "common/signal_free_thread.h"
 #include "wire/query.h"
 
 namespace penstock {
@@ -39,7 +39,7 @@ Result<std::unique_ptr<Link>> Link::start(Settings settings) {
   std::unique_ptr<Link> link(new Link(std::move(settings)));
   if (Status opened = link->open(); !opened) return std::move(opened).error();
   Result<std::thread> thread =
-      start_signal_free_thread([it = link.get()] { it->serve(); });
+      start_blocked_thread([it = link.get()] { it->serve(); });
   if (!thread) return std::move(thread).error();
   link->thread_ = *std::move(thread);
   return link;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "common/blocked_thread.h"
 #include "common/clock.h"
-#include "loader/peer/blocked_thread.h"
 #include "loader/pipeline/sample_counters.h"
 #include "loader/pipeline/thread_choice.h"
 

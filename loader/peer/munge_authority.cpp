@@ -10,7 +10,7 @@
 #include <future>
 #include <vector>
 
-#include "loader/peer/blocked_thread.h"
+#include "common/blocked_thread.h"
 #include "loader/peer/peer_authority.h"
 
 namespace penstock {

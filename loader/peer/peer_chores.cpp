@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "loader/peer/blocked_thread.h"
+#include "common/blocked_thread.h"
 
 namespace penstock {
 namespace {

@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "common/blocked_thread.h"
 #include "common/clock.h"
-#include "loader/peer/blocked_thread.h"
 
 namespace penstock {
 namespace {

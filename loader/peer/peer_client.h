@@ -29,7 +29,8 @@ class PeerClient {
 
   // warn: called in the client's thread, once for each node and kind of
   // trouble.
-  // Errors: kLimit  no thread or descriptor available
+  // Errors: kLimit        no descriptor available
+  //         kUnavailable  no thread available
   [[nodiscard]] static Result<std::unique_ptr<PeerClient>> start(
       const std::vector<std::string>& nodes, PeerLinkOptions options,
       std::function<void(const std::string& what)> warn);

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/blocked_thread.h"
 #include "common/clock.h"
 #include "loader/cache/membership.h"
-#include "loader/peer/blocked_thread.h"
 
 namespace penstock {
 namespace {

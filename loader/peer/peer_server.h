@@ -30,7 +30,8 @@ class PeerServer {
     std::function<void(const std::string& what)> warn;
   };
 
-  // Errors: kLimit  no thread or descriptor available
+  // Errors: kLimit        no descriptor available
+  //         kUnavailable  no thread available
   [[nodiscard]] static Result<std::unique_ptr<PeerServer>> start(
       std::shared_ptr<SampleCache> cache,
       std::shared_ptr<PeerAuthority> authority, Options options);

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/blocked_thread.h"
 #include "common/clock.h"
-#include "common/signal_free_thread.h"
 
 namespace penstock {
 namespace {
@@ -43,7 +43,7 @@ Result<std::unique_ptr<History>> History::open(const HistoryOptions& options,
   if (!opened && needs_admin(opened.error())) return std::move(opened).error();
   if (!opened) history->fail(opened.error());
   Result<std::thread> thread =
-      start_signal_free_thread([it = history.get()] { it->serve(); });
+      start_blocked_thread([it = history.get()] { it->serve(); });
   if (!thread) return std::move(thread).error();
   history->thread_ = *std::move(thread);
   return history;

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-#include "common/signal_free_thread.h"
+#include "common/blocked_thread.h"
 #include "common/unique_fd.h"
 
 namespace penstock {
@@ -134,7 +134,7 @@ Result<std::unique_ptr<SlurmPoller>> SlurmPoller::start(MakeApi make,
   shared->period_ms = period_ms;
   shared->make = std::move(make);
   Result<std::thread> thread =
-      start_signal_free_thread([shared] { shared->serve(); });
+      start_blocked_thread([shared] { shared->serve(); });
   if (!thread) return std::move(thread).error();
   thread->detach();
   return std::unique_ptr<SlurmPoller>(new SlurmPoller(std::move(shared)));

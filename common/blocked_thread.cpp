@@ -1,4 +1,4 @@
-#include "loader/peer/blocked_thread.h"
+#include "common/blocked_thread.h"
 
 #include <system_error>
 #include <utility>
@@ -10,8 +10,9 @@ Result<std::thread> start_blocked_thread(std::function<void()> body) {
   try {
     return std::thread(std::move(body));
   } catch (const std::system_error& error) {
-    return Error{Code::kLimit, error.code().value(),
-                 "the system gives no thread"};
+    return Error{Code::kUnavailable, error.code().value(),
+                 std::string("a thread cannot be started: ") +
+                     std::strerror(error.code().value())};
   }
 }
 

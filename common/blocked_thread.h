@@ -28,7 +28,7 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-// Errors: kLimit  the thread cannot be created
+// Errors: kUnavailable  the thread cannot be started
 [[nodiscard]] Result<std::thread> start_blocked_thread(
     std::function<void()> body);
 
