@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/text_scan.h"
 #include "common/whole_file.h"
 
 namespace penstock {
@@ -22,9 +23,7 @@ constexpr int kOpenDir = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 Result<std::vector<std::string>> split_path(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
-    size_t end = std::min(path.find('/'), path.size());
-    std::string_view part = path.substr(0, end);
-    path.remove_prefix(std::min(end + 1, path.size()));
+    std::string_view part = take_until(path, '/');
     if (part.empty()) continue;
     if (part == "." || part == ".." || part.find('\0') != part.npos) {
       return invalid(

@@ -4,21 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {
 namespace {
-
-// Keeps empty parts: the mount source may be empty.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(text.substr(0, end));
-    if (end == text.size()) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 // The kernel writes space, tab, newline and backslash as \040 and so on.
 std::string unescape(std::string_view field) {

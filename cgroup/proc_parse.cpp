@@ -1,26 +1,12 @@
 #include "cgroup/proc_parse.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
-#include "cgroup/text_scan.h"
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {
-
-template <class T>
-bool to_number(std::string_view word, T& value) {
-  auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc{} && end == word.data() + word.size();
-}
-
-template <class T>
-bool take_number(std::string_view& text, T& value) {
-  return to_number(take_word(text), value);
-}
 
 Error malformed(const char* file, std::string_view text) {
   return invalid(std::string("/proc/PID/") + file +
@@ -42,11 +28,8 @@ Result<ProcCgroups> parse_proc_cgroup(std::string_view text) {
     }
     std::string path(line.substr(second + 1));
     std::string_view names = line.substr(first + 1, second - first - 1);
-    for (;;) {
-      size_t comma = std::min(names.find(','), names.size());
-      paths.insert_or_assign(std::string(names.substr(0, comma)), path);
-      if (comma == names.size()) break;
-      names.remove_prefix(comma + 1);
+    for (std::string_view name : split(names, ',')) {
+      paths.insert_or_assign(std::string(name), path);
     }
   }
   return paths;

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <memory>
 #include <unordered_set>
 #include <utility>
 
 #include "cgroup/cgroup_fs.h"
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {
@@ -156,9 +155,7 @@ Result<std::vector<std::string>> ProcReader::cmdline(pid_t id) const {
   text.resize(static_cast<size_t>(n));
   std::vector<std::string> arguments;
   for (std::string_view rest = text; !rest.empty();) {
-    size_t end = std::min(rest.find('\0'), rest.size());
-    arguments.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    arguments.emplace_back(take_until(rest, '\0'));
   }
   return arguments;
 }
@@ -179,10 +176,8 @@ Result<std::vector<pid_t>> ProcReader::threads(pid_t pid) const {
   fd->release();
   std::vector<pid_t> tids;
   while (const dirent* entry = readdir(dir.get())) {
-    const char* end = entry->d_name + std::strlen(entry->d_name);
     pid_t tid = 0;
-    auto [stop, error] = std::from_chars(entry->d_name, end, tid);
-    if (error == std::errc{} && stop == end) tids.push_back(tid);
+    if (to_number(entry->d_name, tid)) tids.push_back(tid);
   }
   if (tids.empty()) return system_error(ESRCH, "/proc/" + path);
   std::sort(tids.begin(), tids.end());

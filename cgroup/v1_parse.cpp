@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cgroup/text_scan.h"
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {

@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "cgroup/backend_parts.h"
-#include "cgroup/text_scan.h"
 #include "cgroup/v1_parse.h"
 #include "cgroup/v2_cpusets.h"
 #include "cgroup/v2_layout.h"
 #include "cgroup/v2_limit.h"
 #include "cgroup/v2_restore.h"
 #include "common/clock.h"
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {

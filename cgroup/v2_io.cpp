@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cgroup/backend_parts.h"
-#include "cgroup/text_scan.h"
 #include "cgroup/v2_layout.h"
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {

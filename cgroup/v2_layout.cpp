@@ -1,6 +1,6 @@
 #include "cgroup/v2_layout.h"
 
-#include "cgroup/text_scan.h"
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {

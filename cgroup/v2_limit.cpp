@@ -1,7 +1,7 @@
 #include "cgroup/v2_limit.h"
 
 #include "cgroup/backend_parts.h"
-#include "cgroup/text_scan.h"
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "cgroup/backend_parts.h"
-#include "cgroup/text_scan.h"
 #include "cgroup/v2_cpusets.h"
 #include "cgroup/v2_task_groups.h"
 #include "common/clock.h"
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {

@@ -1,8 +1,8 @@
 // Parses the value of Controller=.
 #include <algorithm>
-#include <charconv>
 
 #include "common/config.h"
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -52,17 +52,14 @@ std::string ControllerAddress::to_string() const {
 Result<std::vector<ControllerAddress>> parse_controllers(
     std::string_view text) {
   std::vector<ControllerAddress> controllers;
-  for (size_t from = 0; from <= text.size();) {
-    const size_t comma = std::min(text.find(',', from), text.size());
-    Result<ControllerAddress> one =
-        parse_controller(text.substr(from, comma - from));
+  for (const std::string_view part : split(text, ',')) {
+    Result<ControllerAddress> one = parse_controller(part);
     if (!one) return std::move(one).error();
     if (std::find(controllers.begin(), controllers.end(), *one) !=
         controllers.end()) {
       return invalid(one->to_string() + " given twice");
     }
     controllers.push_back(*std::move(one));
-    from = comma + 1;
   }
   if (controllers.size() > kMaxControllers) {
     return invalid("more than " + std::to_string(kMaxControllers));

@@ -1,7 +1,7 @@
 #include "common/config_lines.h"
 
-#include <algorithm>
 
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -85,9 +85,7 @@ Result<std::vector<SettingLine>> split_config(std::string_view text,
   std::string joined;
   int number = 0, first = 1;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = take_line(text);
     ++number;
     for (char c : line)
       if (is_control(c))

@@ -4,23 +4,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <string>
+
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {
 
 // user nice system idle iowait irq softirq steal; user includes guest.
 constexpr int kFields = 8;
-
-bool take_number(std::string_view& text, uint64_t& value) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return true;
-}
 
 Result<CpuTicks> parse_fields(std::string_view fields) {
   CpuTicks ticks;
@@ -40,9 +32,7 @@ Result<CpuTicks> parse_fields(std::string_view fields) {
 Result<std::map<int, CpuTicks>> parse_cpu_ticks(std::string_view text) {
   std::map<int, CpuTicks> ticks;
   while (!text.empty()) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? "" : text.substr(end + 1);
+    std::string_view line = take_line(text);
     uint64_t cpu = 0;
     if (!line.starts_with("cpu") || line.size() < 4 || line[3] == ' ') continue;
     line.remove_prefix(3);

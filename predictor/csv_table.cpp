@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -75,9 +76,7 @@ Result<CsvTable> CsvTable::parse(std::string_view text,
   CsvTable table;
   table.name_ = name;
   for (size_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = take_line(text);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line[0] == '#') continue;
     const std::string place = name + ":" + std::to_string(number);

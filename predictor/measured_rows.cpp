@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "common/text_scan.h"
 #include "common/units.h"
 #include "predictor/csv_table.h"
 #include "predictor/gpu_table.h"
@@ -53,9 +54,7 @@ std::string unit_of_note(std::string_view note) {
 std::string lasting_note(std::string_view note) {
   std::string out;
   while (!note.empty()) {
-    const size_t end = std::min(note.find(';'), note.size());
-    std::string_view part = note.substr(0, end);
-    note.remove_prefix(std::min(end + 1, note.size()));
+    std::string_view part = take_until(note, ';');
     while (part.starts_with(' ')) part.remove_prefix(1);
     for (const char* fleeting :
          {"step_time=", "placement=", "implied MFU", "syn-", "batch ",

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "common/text_scan.h"
 #include "common/unique_fd.h"
 
 namespace penstock::spank {
@@ -43,10 +44,8 @@ bool is_ours(std::string_view name) {
 
 std::string_view unified_path(std::string_view text) {
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+    const std::string_view line = take_line(text);
     if (line.starts_with("0::")) return line.substr(3);
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return "";
 }

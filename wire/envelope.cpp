@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "common/text_scan.h"
 #include "wire/field_reader.h"
 #include "wire/field_writer.h"
 
@@ -83,9 +83,7 @@ std::string session_text(uint64_t session) {
 
 Result<uint64_t> session_of(const std::string& text) {
   uint64_t session = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, session, 16);
-  if (text.size() != 16 || parsed.ec != std::errc() || parsed.ptr != end) {
+  if (text.size() != 16 || !to_number(text, session, 16)) {
     return invalid("session: not 16 hexadecimal digits");
   }
   return session;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "common/text_scan.h"
+
 namespace penstock {
 namespace {
 
@@ -44,9 +46,7 @@ std::optional<uint64_t> number_of(const uint8_t* block, Field field) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   if (text.empty()) return 0;
   uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, 8);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  if (!to_number(text, value, 8)) return std::nullopt;
   return value;
 }
 
@@ -160,9 +160,7 @@ Status TarWalker::set_pax(std::string_view key, std::string_view value) {
   }
   if (key != "size") return Done{};
   uint64_t bytes = 0;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, bytes);
-  if (error != std::errc() || stop != end) return damaged("damaged pax header");
+  if (!to_number(value, bytes)) return damaged("damaged pax header");
   overrides_.bytes = bytes;
   return Done{};
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
+#include "common/text_scan.h"
 #include "loader/data/picture_names.h"
 
 namespace penstock {
@@ -71,10 +71,7 @@ class SampleFinder {
     std::string_view text(reinterpret_cast<const char*>(bytes.data()), size);
     text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
     int32_t label = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, label);
-    if (size < member.bytes || error != std::errc() || stop != end ||
-        label < 0) {
+    if (size < member.bytes || !to_number(text, label) || label < 0) {
       return wrong(member, "no label; allowed: a number from 0 to 2147483647");
     }
     sample_.label = label;

@@ -1,7 +1,8 @@
 #include "loader/lmdb/record_key.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "common/text_scan.h"
 
 namespace penstock::lmdb {
 namespace {
@@ -30,9 +31,7 @@ int32_t label_in_key(std::string_view key) {
     return kUnlabelled;
   }
   int32_t label = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [at, error] = std::from_chars(digits.data(), end, label);
-  return error == std::errc() && at == end ? label : kUnlabelled;
+  return to_number(digits, label) ? label : kUnlabelled;
 }
 
 }  // namespace penstock::lmdb

@@ -1,9 +1,10 @@
 #include "loader/peer/node_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
+
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {
@@ -18,10 +19,7 @@ Error wrong(std::string_view text, const std::string& what) {
 // nullopt: not 1 to 9 digits.
 std::optional<uint32_t> number_of(std::string_view text) {
   uint32_t number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || text.size() > kMostDigits || error != std::errc() ||
-      end != text.data() + text.size()) {
+  if (text.size() > kMostDigits || !to_number(text, number)) {
     return std::nullopt;
   }
   return number;

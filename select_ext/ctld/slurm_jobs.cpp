@@ -1,9 +1,10 @@
 #include "select_ext/ctld/slurm_jobs.h"
 
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {
@@ -137,19 +138,14 @@ uint32_t gpus_of_gres(const std::string& gres) {
   uint32_t gpus = 0;
   std::string_view rest = gres;
   while (!rest.empty()) {
-    const size_t comma = rest.find(',');
-    std::string_view entry = rest.substr(0, comma);
-    rest = comma == rest.npos ? "" : rest.substr(comma + 1);
+    std::string_view entry = take_until(rest, ',');
     entry = entry.substr(0, entry.find('('));  // "gpu:2(IDX:0-1)"
     if (entry.starts_with("gres:") || entry.starts_with("gres/")) {
       entry.remove_prefix(5);
     }
     if (!entry.starts_with("gpu:")) continue;
-    const std::string_view count = entry.substr(entry.rfind(':') + 1);
     uint32_t number = 0;
-    const auto parsed =
-        std::from_chars(count.data(), count.data() + count.size(), number);
-    if (parsed.ptr == count.data() + count.size()) gpus += number;
+    if (to_number(entry.substr(entry.rfind(':') + 1), number)) gpus += number;
   }
   return gpus;
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/text_scan.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -164,9 +165,7 @@ std::string CommandProcess::last_lines(size_t most) const {
   rest.remove_prefix(begin + (begin > 0 ? 1 : 0));
   std::string out;
   while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    out += "\n  | " + printable(rest.substr(0, end), 200);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    out += "\n  | " + printable(take_line(rest), 200);
   }
   return out;
 }

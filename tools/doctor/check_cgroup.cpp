@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "cgroup/mounts.h"
-#include "cgroup/text_scan.h"
 #include "cgroup/v2_layout.h"
+#include "common/text_scan.h"
 #include "tools/doctor/doctor.h"
 
 namespace penstock::doctor {

@@ -3,27 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "common/text_scan.h"
 
 namespace penstock::simulate {
 namespace {
 
 constexpr double kMaxGpus = 1e6;
 constexpr std::string_view kMuriHeader = "job_id,num_gpu,submit_time";
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == text.npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 // One line of a trace; fields are accessed by index.
 class Line {
@@ -41,10 +32,7 @@ class Line {
                         double most = 1e15) const {
     const std::string_view text = fields_[field];
     double value = 0;
-    const auto [end, code] =
-        std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc() || end != text.data() + text.size() ||
-        !(value >= least && value <= most)) {
+    if (!to_number(text, value) || !(value >= least && value <= most)) {
       return error(fmt::format("{} is '{}', must be a number from {} to {}",
                                name, text, least, most));
     }

@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <string>
 #include <string_view>
 
+#include "common/text_scan.h"
 #include "common/unique_fd.h"
 
 namespace penstock::lmdb {
@@ -19,17 +19,15 @@ std::optional<PeerProcess> parse_stat(uint64_t pid, std::string_view text) {
   if (bracket == std::string_view::npos) return std::nullopt;
   std::string_view rest = text.substr(bracket + 1);
   for (int field = 3; field <= 22; ++field) {
-    const size_t begin = rest.find_first_not_of(' ');
-    if (begin == std::string_view::npos) return std::nullopt;
-    rest.remove_prefix(begin);
-    const size_t end = std::min(rest.find(' '), rest.size());
-    if (field == 3 && (rest[0] == 'Z' || rest[0] == 'X')) return std::nullopt;
+    const std::string_view word = take_word(rest);
+    if (word.empty() || (field == 3 && (word[0] == 'Z' || word[0] == 'X'))) {
+      return std::nullopt;
+    }
     if (field == 22) {
       PeerProcess out{pid, 0};
-      std::from_chars(rest.data(), rest.data() + end, out.start_ticks);
+      (void)to_number(word, out.start_ticks);
       return out;
     }
-    rest.remove_prefix(end);
   }
   return std::nullopt;
 }

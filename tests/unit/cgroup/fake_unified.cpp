@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "cgroup/text_scan.h"
+#include "common/text_scan.h"
 
 namespace penstock {
 namespace {
