@@ -1,6 +1,5 @@
 #include "cgroup/mounts.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -64,34 +63,6 @@ std::optional<std::string> mount_below(std::string_view target,
   target.remove_prefix(root.size());
   if (target.size() < 2 || target[0] != '/') return {};
   return std::string(target.substr(1));
-}
-
-Result<V1Mounts> require_v1(V1Mounts mounts, const std::string& root) {
-  if (!mounts.path_of.contains("cpu") || !mounts.path_of.contains("cpuset")) {
-    return Error{
-        Code::kUnavailable, 0,
-        "no cgroup v1 controllers cpu and cpuset are mounted below " + root};
-  }
-  return mounts;
-}
-
-Result<V1Mounts> v1_mounts_from_table(std::string_view text,
-                                      const std::string& root) {
-  auto entries = parse_mounts(text);
-  if (!entries) return entries.error();
-  V1Mounts mounts;
-  for (const MountEntry& entry : *entries) {
-    if (entry.type != "cgroup") continue;
-    auto path = mount_below(entry.target, root);
-    if (!path) continue;
-    for (const char* controller : kV1Controllers) {
-      if (std::find(entry.options.begin(), entry.options.end(), controller) !=
-          entry.options.end()) {
-        mounts.path_of.try_emplace(controller, *path);
-      }
-    }
-  }
-  return require_v1(std::move(mounts), root);
 }
 
 }  // namespace penstock

@@ -40,17 +40,6 @@ inline constexpr const char* kV1Controllers[] = {"cpu",   "cpuset",  "cpuacct",
 std::optional<std::string> mount_below(std::string_view target,
                                        std::string_view root);
 
-// Returns `mounts` if cpu and cpuset are among them. Pure.
-// Errors: kUnavailable  they are not; the message names root.
-[[nodiscard]] Result<V1Mounts> require_v1(V1Mounts mounts,
-                                          const std::string& root);
-
-// Reads the v1 mounts from a mount table's text. Pure.
-// Errors: kInvalidArgument  malformed table;
-//         kUnavailable  cpu or cpuset is not mounted as v1 below root.
-[[nodiscard]] Result<V1Mounts> v1_mounts_from_table(std::string_view text,
-                                                    const std::string& root);
-
 // Reads the running system's v1 mounts through libcgroup. Not thread-safe.
 // Errors: kUnavailable  no v1 controllers below root, or libcgroup failed.
 [[nodiscard]] Result<V1Mounts> v1_mounts_of_system(const std::string& root);

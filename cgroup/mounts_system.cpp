@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <utility>
 
 #include "cgroup/mounts.h"
 
@@ -22,7 +21,12 @@ Result<V1Mounts> v1_mounts_of_system(const std::string& root) {
     auto path = mount_below(target.get(), root);
     if (path) mounts.path_of.emplace(controller, *path);
   }
-  return require_v1(std::move(mounts), root);
+  if (!mounts.path_of.contains("cpu") || !mounts.path_of.contains("cpuset")) {
+    return Error{
+        Code::kUnavailable, 0,
+        "no cgroup v1 controllers cpu and cpuset are mounted below " + root};
+  }
+  return mounts;
 }
 
 }  // namespace penstock
