@@ -14,7 +14,7 @@ constexpr size_t kMaxPools = 64;
 
 const ConfigKey* find_key(const std::string& name) {
   for (const ConfigKey& key : config_keys())
-    if (lower(key.name) == lower(name)) return &key;
+    if (lower_case(key.name) == lower_case(name)) return &key;
   return nullptr;
 }
 
@@ -64,7 +64,7 @@ class Reader {
     std::set<std::string> seen;
     for (size_t i = 1; i < line.settings.size(); ++i) {
       const Setting& setting = line.settings[i];
-      const std::string key = lower(setting.key);
+      const std::string key = lower_case(setting.key);
       if (!seen.insert(key).second)
         return refuse(setting, "given twice on this line; allowed: once");
       if (Status status = read_pool_key(key, setting, pool); !status)
@@ -87,9 +87,10 @@ class Reader {
       if (!rate) return refuse(setting, not_allowed(kRateRule).message);
       pool.bandwidth_bytes_per_s = *rate;
     } else if (key == "shared") {
-      if (lower(setting.value) != "yes" && lower(setting.value) != "no")
+      if (lower_case(setting.value) != "yes" &&
+          lower_case(setting.value) != "no")
         return refuse(setting, not_allowed("yes, no").message);
-      pool.shared = lower(setting.value) == "yes";
+      pool.shared = lower_case(setting.value) == "yes";
     } else {
       return refuse(setting,
                     "unknown key on a Pool line; allowed: Path, Bandwidth and "

@@ -58,7 +58,7 @@ ConfigKey word(const char* name, T Config::*field, std::vector<Word<T>> words) {
           [=](const std::string& value, Config& config) -> Status {
             std::string allowed;
             for (const Word<T>& candidate : words) {
-              if (lower(value) == candidate.text) {
+              if (lower_case(value) == candidate.text) {
                 config.*field = candidate.value;
                 return Done{};
               }
@@ -226,13 +226,6 @@ const std::vector<ConfigKey>& config_keys() {
            "this machine's"),
   };
   return *kKeys;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 bool is_absolute_path(const std::string& value, size_t max_bytes) {

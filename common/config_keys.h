@@ -22,9 +22,6 @@ struct ConfigKey {
 // In the order of config_text().
 const std::vector<ConfigKey>& config_keys();
 
-// Keys and words are case-insensitive.
-std::string lower(std::string_view text);
-
 // What a path, a name and a rate have to be, with the error of other values.
 inline constexpr size_t kMaxPathBytes = 4095;
 bool is_absolute_path(const std::string& value,

@@ -192,6 +192,13 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= kMaxNameBytes;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
 std::string printable(std::string_view text, size_t max_bytes) {
   std::string shown(text.substr(0, max_bytes));
   for (char& c : shown)

@@ -48,6 +48,9 @@ std::string format_number(double value);
 // Whether text is 1 to 64 letters, digits, '.', '_' or '-'.
 bool is_name(std::string_view text);
 
+// Changes ASCII letters only.
+std::string lower_case(std::string_view text);
+
 // Makes foreign text fit for a one-line message: at most max_bytes, then "...";
 // every byte outside printable ASCII becomes '?'.
 std::string printable(std::string_view text, size_t max_bytes = 80);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/units.h"
 #include "predictor/csv_table.h"
 #include "predictor/data.h"
 
@@ -76,14 +77,6 @@ bool GpuType::tensor_units(Precision precision) const {
 const std::vector<GpuType>& gpu_types() {
   static const std::vector<GpuType> types = read_types();
   return types;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
 }
 
 std::string plain_name(std::string_view name) {

@@ -41,8 +41,6 @@ struct GpuLookup {
 };
 GpuLookup find_gpu(std::string_view name);
 
-// ASCII letters only.
-std::string lower_case(std::string_view text);
 // Key for comparing names: lower case, without '-', '_' and blanks.
 std::string plain_name(std::string_view name);
 

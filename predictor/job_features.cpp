@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/units.h"
-#include "predictor/gpu_table.h"
 
 namespace penstock {
 namespace {

@@ -5,7 +5,6 @@
 #include "common/text_scan.h"
 #include "common/units.h"
 #include "predictor/csv_table.h"
-#include "predictor/gpu_table.h"
 
 namespace penstock {
 namespace {

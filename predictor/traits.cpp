@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "common/units.h"
 #include "predictor/csv_table.h"
 #include "predictor/data.h"
-#include "predictor/gpu_table.h"
 
 namespace penstock {
 namespace {
