@@ -6,8 +6,8 @@
 // is a separate, optional plugin (docs/decisions/plugin.md, 11).
 #include <cstdlib>
 
+#include "common/plugin_guard.h"
 #include "spank_plugin/agent_link.h"
-#include "spank_plugin/guard.h"
 #include "spank_plugin/messages.h"
 #include "spank_plugin/settings.h"
 #include "spank_plugin/slurm_api.h"
@@ -59,7 +59,7 @@ SPANK_PLUGIN(penstock_account, 1)
 
 int slurm_spank_job_prolog(spank_t spank, int count, char* arguments[]) {
   // slurmd drains the node if this returns anything but 0.
-  return penstock::spank::guard("job_prolog", 0, [&] {
+  return penstock::guard("job_prolog", 0, [&] {
     return penstock::spank::announce_job(spank, count, arguments);
   });
 }

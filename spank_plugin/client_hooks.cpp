@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "spank_plugin/guard.h"
+#include "common/plugin_guard.h"
 #include "spank_plugin/hooks.h"
 #include "spank_plugin/model_file.h"
 

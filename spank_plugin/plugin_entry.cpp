@@ -5,8 +5,8 @@
 // exceptions are user errors in the client (hooks.h).
 #include <slurm/slurm_version.h>
 
+#include "common/plugin_guard.h"
 #include "common/version.h"
-#include "spank_plugin/guard.h"
 #include "spank_plugin/hooks.h"
 
 namespace penstock::spank {
@@ -36,7 +36,7 @@ bool is_step() { return ::spank_context() == S_CTX_REMOTE; }
 }  // namespace
 }  // namespace penstock::spank
 
-using penstock::spank::guard;
+using penstock::guard;
 namespace hooks = penstock::spank;
 
 #pragma GCC visibility push(default)

@@ -1,31 +1,11 @@
 // job_submit_penstock.so: the symbols that slurmctld looks up. slurmctld loads
 // a plugin of this kind only if plugin_version equals its own, micro version
 // included.
-#include <exception>
-
+#include "common/plugin_guard.h"
 #include "select_ext/job_submit/hook.h"
 #include "select_ext/job_submit/state.h"
 
-namespace penstock::job_submit {
-namespace {
-
-// Runs f(). An exception (std::bad_alloc of the standard library) must not
-// reach Slurm's C frames: it is logged and becomes SLURM_SUCCESS.
-template <class F>
-int guard(const char* hook, F&& f) noexcept {
-  try {
-    return f();
-  } catch (const std::exception& error) {
-    slurm_error("penstock: %s: %.120s", hook, error.what());
-  } catch (...) {
-    slurm_error("penstock: %s: unknown exception", hook);
-  }
-  return SLURM_SUCCESS;
-}
-
-}  // namespace
-}  // namespace penstock::job_submit
-
+using penstock::guard;
 namespace plugin = penstock::job_submit;
 
 #pragma GCC visibility push(default)
@@ -40,7 +20,7 @@ const char plugin_type[] = "job_submit/penstock";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
 int init() {
-  return plugin::guard("init", [] {
+  return guard("init", SLURM_SUCCESS, [] {
     plugin::start();
     return SLURM_SUCCESS;
   });
@@ -54,15 +34,15 @@ int fini() {
 int job_submit(job_desc_msg_t* job, uint32_t, char** message) {
   if (!plugin::state().is_ready) return SLURM_SUCCESS;
   const plugin::HookTimer timer;
-  return plugin::guard("job_submit",
-                       [&] { return plugin::submit(*job, message); });
+  return guard("job_submit", SLURM_SUCCESS,
+               [&] { return plugin::submit(*job, message); });
 }
 
 int job_modify(job_desc_msg_t* job, struct job_record*,
                uint32_t PENSTOCK_JOB_MODIFY_MESSAGE) {
   if (!plugin::state().is_ready) return SLURM_SUCCESS;
   const plugin::HookTimer timer;
-  return plugin::guard("job_modify", [&] {
+  return guard("job_modify", SLURM_SUCCESS, [&] {
     plugin::modify(*job);
     return SLURM_SUCCESS;
   });

@@ -4,9 +4,10 @@
 
 #include <exception>
 
-#include "spank_plugin/slurm_api.h"
+extern "C" void slurm_error(const char* format, ...)
+    __attribute__((format(printf, 1, 2)));
 
-namespace penstock::spank {
+namespace penstock {
 
 // Returns f(); on an exception logs it and returns fallback. Allocates nothing.
 template <class F>
@@ -21,4 +22,4 @@ int guard(const char* hook, int fallback, F&& f) noexcept {
   return fallback;
 }
 
-}  // namespace penstock::spank
+}  // namespace penstock
