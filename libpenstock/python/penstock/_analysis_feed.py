@@ -16,10 +16,14 @@ from penstock._analysis_worker import (
     Order,
     SampleFiles,
     StreamIndex,
-    WorkerStart,
 )
 from penstock._batch import batch_samples
-from penstock._clone import clone, is_iterable_style, why_not_cloned
+from penstock._clone import (
+    WorkerStart,
+    clone,
+    is_iterable_style,
+    why_not_cloned,
+)
 from penstock._elastic import worker_pids
 
 

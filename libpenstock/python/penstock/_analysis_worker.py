@@ -11,7 +11,7 @@ from penstock._analysis_files import (
     sample_files,
     watcher,
 )
-from penstock._clone import DatasetProxy, load_batch, show_dataset_itself
+from penstock._clone import DatasetProxy, load_batch
 
 NO_END = 1 << 62
 
@@ -107,20 +107,6 @@ class SampleFiles:
                 continue
             if path:
                 watcher.drop(path)
-
-
-class WorkerStart:
-    """Wraps a DataLoader's worker_init_fn."""
-
-    def __init__(self, start: Any, notes: Notes):
-        self._start = start
-        self._notes = notes
-
-    def __call__(self, worker: int) -> None:
-        self._notes.enter_worker(worker)
-        show_dataset_itself()
-        if self._start is not None:
-            self._start(worker)
 
 
 class Endless:

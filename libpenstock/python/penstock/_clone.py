@@ -93,7 +93,7 @@ class DatasetProxy:
         return repr(self._penstock_dataset)
 
 
-def show_dataset_itself() -> None:
+def _show_dataset_itself() -> None:
     """Makes torch's worker_info name the dataset instead of its proxy, in a
     worker."""
     try:
@@ -104,6 +104,20 @@ def show_dataset_itself() -> None:
             object.__setattr__(info, "dataset", dataset)
     except (AttributeError, TypeError):
         pass  # another torch stores it elsewhere: the proxy works too
+
+
+class WorkerStart:
+    """Wraps a DataLoader's worker_init_fn; first enters the worker in part."""
+
+    def __init__(self, start: Any, part: Any):
+        self._start = start
+        self._part = part
+
+    def __call__(self, worker: int) -> None:
+        self._part.enter_worker(worker)
+        _show_dataset_itself()
+        if self._start is not None:
+            self._start(worker)
 
 
 def load_batch(dataset: Any, indices: Any) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 from penstock._batch import batch_samples
 from penstock._clone import (
     DatasetProxy,
+    WorkerStart,
     clone,
     is_iterable_style,
     load_batch,
-    show_dataset_itself,
     why_not_cloned,
 )
 from penstock._pages import LOADED
@@ -90,18 +90,6 @@ class _TimedCollate:
         return batch
 
 
-class _WorkerStart:
-    def __init__(self, start: Any, watch: Stopwatch):
-        self._start = start
-        self._watch = watch
-
-    def __call__(self, worker: int) -> None:
-        self._watch.enter_worker(worker)
-        show_dataset_itself()
-        if self._start is not None:
-            self._start(worker)
-
-
 class Split:
     """Time of one iterator's loader that is not reported yet."""
 
@@ -149,5 +137,5 @@ def _timed(loader: Any) -> tuple[Any, Split]:
         "collate_fn": _TimedCollate(loader.collate_fn, watch, size),
     }
     if loader.num_workers > 0:
-        parts["worker_init_fn"] = _WorkerStart(loader.worker_init_fn, watch)
+        parts["worker_init_fn"] = WorkerStart(loader.worker_init_fn, watch)
     return clone(loader, **parts), Split(sums)
