@@ -17,15 +17,6 @@ std::string cpus_text(const std::optional<double>& cpus) {
   return fmt::format("{:.6g} CPU{} on this node", *cpus, *cpus == 1 ? "" : "s");
 }
 
-std::string options_text(const std::vector<OptionGiven>& options) {
-  std::string out;
-  for (const OptionGiven& option : options) {
-    out += fmt::format("{}--{}={}", out.empty() ? "" : " ", option.name,
-                       option.value);
-  }
-  return out.empty() ? "nothing" : out;
-}
-
 std::string end_text(const JobReport& report) {
   const std::string run = duration_text(report.run_s());
   if (report.running) {
@@ -49,13 +40,6 @@ Cells rate_row(const char* label, const std::optional<Estimate>& predicted,
                const std::optional<Estimate>& measured) {
   return {label, estimate_text(predicted), estimate_text(measured),
           error_text(predicted, measured)};
-}
-
-std::string gain_text(const Recommendation& advice) {
-  if (!advice.gain) return "saves CPUs";
-  return fmt::format("throughput +{:.0f}% [{:.0f} to {:.0f}]",
-                     advice.gain->value * 100, advice.gain->low * 100,
-                     advice.gain->high * 100);
 }
 
 const char* no_advice_text(const JobReport& report) {
@@ -160,7 +144,7 @@ void advice_section(Markup& page, const JobReport& report) {
     page.open("li");
     page.element("code", advice.line);
     page.open("p");
-    page.element("b", gain_text(advice));
+    page.element("b", advice.gain ? gain_text(*advice.gain) : "saves CPUs");
     page.text(": " + advice.reason + ".");
     page.close();
     page.close();

@@ -25,11 +25,7 @@ void render_head(const JobReport& report, Page& page) {
     page.line(
         "  provisional: the job runs, and these figures are not its last");
   }
-  std::string options;
-  for (const OptionGiven& option : report.options) {
-    options += fmt::format(" --{}={}", option.name, option.value);
-  }
-  page.line("  asked for:" + (options.empty() ? " nothing" : options));
+  page.line("  asked for: " + options_text(report.options));
 }
 
 void render_verdict(const JobReport& report, Page& page) {
@@ -164,12 +160,8 @@ void render_advice(const JobReport& report, Page& page) {
   }
   for (const Recommendation& advice : list) {
     page.line("  " + advice.line, 4, Page::Tone::kHeading);
-    std::string gain;
-    if (advice.gain) {
-      gain = fmt::format(" (throughput +{:.0f}% [{:.0f} to {:.0f}])",
-                         advice.gain->value * 100, advice.gain->low * 100,
-                         advice.gain->high * 100);
-    }
+    const std::string gain =
+        advice.gain ? " (" + gain_text(*advice.gain) + ")" : "";
     page.line("      " + advice.reason + gain, 6);
   }
 }

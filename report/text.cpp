@@ -187,6 +187,20 @@ std::string cache_text(const CacheFigures& cache) {
       format_bytes(cache.hit_bytes.value_or(0)), share_text(cache.held_share));
 }
 
+std::string options_text(const std::vector<OptionGiven>& options) {
+  std::string out;
+  for (const OptionGiven& option : options) {
+    out += fmt::format("{}--{}={}", out.empty() ? "" : " ", option.name,
+                       option.value);
+  }
+  return out.empty() ? "nothing" : out;
+}
+
+std::string gain_text(const Estimate& gain) {
+  return fmt::format("throughput +{:.0f}% [{:.0f} to {:.0f}]", gain.value * 100,
+                     gain.low * 100, gain.high * 100);
+}
+
 std::optional<double> ratio(const std::optional<double>& used,
                             const std::optional<double>& granted) {
   if (!used || !granted || !(*granted > 0)) return std::nullopt;

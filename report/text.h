@@ -66,6 +66,10 @@ std::string share_text(const std::optional<double>& share);
 // "75% of the samples came from memory, 1.2 GB not read from storage; it holds
 // 65% of the data set".
 std::string cache_text(const CacheFigures& cache);
+// "--loader=auto --loader-threads=2"; "nothing".
+std::string options_text(const std::vector<OptionGiven>& options);
+// Of throughput, as a fraction: "throughput +12% [5 to 20]".
+std::string gain_text(const Estimate& gain);
 // used / granted; nullopt if either is unknown or granted is not positive.
 std::optional<double> ratio(const std::optional<double>& used,
                             const std::optional<double>& granted);
