@@ -126,20 +126,13 @@ std::vector<Unit*> Job::units() {
 }
 
 bool Job::reports() const {
-  return std::any_of(tasks.begin(), tasks.end(), [](const auto& entry) {
-    const std::vector<Rank>& ranks = entry.second.ranks;
-    return std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) {
-      return rank.progress && !rank.pages.garbage();
-    });
-  });
+  return any_rank(
+      [](const Rank& rank) { return rank.progress && !rank.pages.garbage(); });
 }
 
 bool Job::elastic() const {
-  return std::any_of(tasks.begin(), tasks.end(), [](const auto& entry) {
-    const std::vector<Rank>& ranks = entry.second.ranks;
-    return std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) {
-      return rank.progress && !rank.gone && rank.progress->follows_hint;
-    });
+  return any_rank([](const Rank& rank) {
+    return rank.progress && !rank.gone && rank.progress->follows_hint;
   });
 }
 

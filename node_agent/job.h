@@ -1,6 +1,7 @@
 // penstockd's record of a job on its node.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -103,6 +104,14 @@ struct Job {
   PageSums pages() const;  // of running and ended tasks
   CpuSet cpus() const;
   std::vector<Unit*> units();
+  // Whether a rank of a running task is such a one.
+  template <class IsSuch>
+  bool any_rank(const IsSuch& is_such) const {
+    return std::any_of(tasks.begin(), tasks.end(), [&](const auto& task) {
+      const std::vector<Rank>& ranks = task.second.ranks;
+      return std::any_of(ranks.begin(), ranks.end(), is_such);
+    });
+  }
   bool reports() const;   // a progress page holds valid data
   bool elastic() const;   // can run more loader threads than it does
   bool is_apart() const;  // a task has separate loader CPUs

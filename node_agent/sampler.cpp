@@ -23,12 +23,8 @@ double seconds_between(uint64_t from_ns, uint64_t to_ns) {
 }
 
 bool shares_batches(const Job& job) {
-  const auto shares = [](const Rank& rank) {
+  return job.any_rank([](const Rank& rank) {
     return rank.progress && !rank.gone && rank.progress->share != 0;
-  };
-  return std::any_of(job.tasks.begin(), job.tasks.end(), [&](const auto& task) {
-    const auto& ranks = task.second.ranks;
-    return std::any_of(ranks.begin(), ranks.end(), shares);
   });
 }
 
