@@ -24,18 +24,8 @@ struct PredictTables {
 };
 
 // A job as described by its user. 0 and "": unknown.
-struct DescribeArguments {
-  std::string model;
-  std::string task, family;
-  std::string gpu;
-  int gpus = 1;
-  int nodes = 1;
-  double batch_per_gpu = 0;
-  std::string precision;
-  std::string framework = "pytorch";
-  std::string layout;
-  bool compiled = false;
-  double params_m = 0, fwd_gflops = 0, activations_m = 0;
+struct DescribeArguments : JobFeatures {
+  std::string precision_label;
   double peak_tflops = 0, memory_gbs = 0;  // of a GPU that is not listed
   std::string interconnect;                // a rate
   std::string bytes_per_sample;

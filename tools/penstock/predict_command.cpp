@@ -110,7 +110,7 @@ Status run_chosen(const CLI::App& command, PredictArguments it,
 void add_costs(CLI::App* command, DescribeArguments& it) {
   const CLI::Range positive(0.0, 1e9);
   command
-      ->add_option("--gflops", it.fwd_gflops,
+      ->add_option("--gflops", it.fwd_gflops_per_sample,
                    "forward GFLOPs per sample, 2 x multiply-adds")
       ->check(positive);
   command->add_option("--params", it.params_m, "parameters, in millions")
@@ -139,15 +139,18 @@ void add_described_job(CLI::App* command, DescribeArguments& it) {
       ->check(CLI::Range(1, 1000000));
   command->add_option("--batch", it.batch_per_gpu, "samples per GPU and step")
       ->check(CLI::Range(1.0, 1e9));
-  command->add_option("--precision", it.precision,
+  command->add_option("--precision", it.precision_label,
                       "FP32, TF32, AMP, BF16, FP16 or FP8");
   command
-      ->add_option("--framework", it.framework,
+      ->add_option("--framework", it.software.framework,
                    "pytorch, tensorflow, mxnet or paddle")
       ->check(CLI::IsMember({"pytorch", "tensorflow", "mxnet", "paddle"}));
-  command->add_option("--layout", it.layout, "memory layout, nchw or nhwc")
+  command
+      ->add_option("--layout", it.software.layout,
+                   "memory layout, nchw or nhwc")
       ->check(CLI::IsMember({"nchw", "nhwc"}));
-  command->add_flag("--compiled", it.compiled, "the job uses a graph compiler");
+  command->add_flag("--compiled", it.software.compiled,
+                    "the job uses a graph compiler");
   command->add_option("--task", it.task, "task, such as image_classification");
   command->add_option("--family", it.family, "model family, such as resnet");
   add_costs(command, it);

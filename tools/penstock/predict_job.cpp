@@ -20,26 +20,13 @@ constexpr double kBytesPerGb = 1e9;
 constexpr double kNormal95 = 1.645;
 
 Result<JobFeatures> features_of(const DescribeArguments& it) {
-  JobFeatures job;
-  job.model = it.model;
-  job.task = it.task;
-  job.family = it.family;
-  job.gpu = it.gpu;
-  job.gpus = it.gpus;
-  job.nodes = it.nodes;
+  JobFeatures job = it;
   if (it.nodes > it.gpus) {
     return invalid("--nodes: must not be more than --gpus");
   }
-  Result<Precision> precision = parse_precision(it.precision);
+  Result<Precision> precision = parse_precision(it.precision_label);
   if (!precision) return std::move(precision).error().wrap("--precision");
   job.precision = *precision;
-  job.batch_per_gpu = it.batch_per_gpu;
-  job.params_m = it.params_m;
-  job.fwd_gflops_per_sample = it.fwd_gflops;
-  job.activations_m = it.activations_m;
-  job.software.framework = it.framework;
-  job.software.layout = it.layout;
-  job.software.compiled = it.compiled;
   // The ceiling is the trainer's rate without a loader in its way. Measurements
   // with batches that stay on the GPU show exactly that.
   job.software.synthetic = true;
