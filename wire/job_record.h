@@ -11,15 +11,10 @@
 
 namespace penstock {
 
-// The key of a record is cluster, job_id, restart_count and submit_unix_s. A
-// requeued job has one record per run, with rising restart_count. Slurm reuses
-// job ids when its counter wraps or its state is wiped; submit_unix_s then
-// differs.
-struct JobRecord {
-  std::string cluster;
+// What Slurm says of a job.
+struct SlurmLabels {
   uint32_t job_id = 0;
   uint32_t restart_count = 0;
-  double submit_unix_s = 0;
   // Ids of an array task, and of a component of a heterogeneous job. In both
   // cases job_id is the task's or component's own.
   std::optional<uint32_t> array_job_id, array_task_id;
@@ -28,15 +23,26 @@ struct JobRecord {
   std::string user;  // name of uid; "": unknown
   std::string account;
   std::string name;
+  std::string state;  // Slurm's name of it: "RUNNING", "COMPLETED", ...
+  uint32_t gpus = 0;  // of all nodes
+
+  friend bool operator==(const SlurmLabels&, const SlurmLabels&) = default;
+};
+
+// The key of a record is cluster, job_id, restart_count and submit_unix_s. A
+// requeued job has one record per run, with rising restart_count. Slurm reuses
+// job ids when its counter wraps or its state is wiped; submit_unix_s then
+// differs.
+struct JobRecord : SlurmLabels {
+  std::string cluster;
+  double submit_unix_s = 0;
   std::string command_hash;  // text_hash() of the script's path and arguments
   std::string kind;          // job_kind()
   uint32_t nodes = 0;
   uint32_t ranks = 0;
-  uint32_t gpus = 0;
   std::string model;   // profile named by the job; "": none
   uint32_t batch = 0;  // samples; 0: not given
   std::optional<double> start_unix_s, end_unix_s;
-  std::string state;  // Slurm's name of it: "RUNNING", "COMPLETED", ...
   // Measured during the run; nullopt: unknown. Per rank.
   double measured_s = 0;  // time of the steps behind these figures
   std::optional<double> ceiling_samples_per_s;

@@ -165,23 +165,13 @@ JobRecord JobRecorder::record_alone(const Managed& job,
 JobRecord JobRecorder::record_of(const Managed& job, const SlurmJob& slurm,
                                  double now_unix_s) const {
   JobRecord record = record_alone(job, now_unix_s);
-  record.restart_count = slurm.restart_count;
+  static_cast<SlurmLabels&>(record) = slurm;
   record.submit_unix_s = double(slurm.submit_unix_s);
-  record.array_job_id = slurm.array_job_id;
-  record.array_task_id = slurm.array_task_id;
-  record.het_job_id = slurm.het_job_id;
-  record.het_offset = slurm.het_offset;
-  record.uid = slurm.uid;
-  record.user = slurm.user;
-  record.account = slurm.account;
-  record.name = slurm.name;
   record.command_hash = slurm.command.empty() ? "" : text_hash(slurm.command);
   record.kind = job_kind(slurm.name, slurm.command);
   record.nodes = slurm.node_count;
-  record.gpus = slurm.gpus;
   record.start_unix_s = known(slurm.start_unix_s);
   record.end_unix_s.reset();
-  record.state = slurm.state;
   return record;
 }
 

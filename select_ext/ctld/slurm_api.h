@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 
@@ -21,23 +22,13 @@ enum class SlurmPhase {
 
 // A job as slurmctld shows it. Each running task of an array, and each
 // component of a heterogeneous job, is a job of its own.
-struct SlurmJob {
-  uint32_t job_id = 0;
-  uint32_t restart_count = 0;
-  std::optional<uint32_t> array_job_id, array_task_id;
-  std::optional<uint32_t> het_job_id, het_offset;
-  uint32_t uid = 0;
-  std::string user;  // "": Slurm gives none
-  std::string account;
-  std::string name;
+struct SlurmJob : SlurmLabels {
   std::string command;  // of a batch job: the script's path and arguments
   SlurmPhase phase = SlurmPhase::kWaiting;
-  std::string state;  // Slurm's name of it: "RUNNING", "TIMEOUT", ...
   std::string nodes;  // "n[1-3]" that it holds or held; "": none yet
   uint32_t node_count = 0;
   uint32_t cpus = 0;  // of all nodes
   uint32_t tasks = 0;
-  uint32_t gpus = 0;          // of all nodes
   std::string gres_per_node;  // as requested: "gres:gpu:2,gres:loader_cpu:8"
   int64_t submit_unix_s = 0;
   int64_t start_unix_s = 0;  // expected, while it waits
