@@ -70,11 +70,9 @@ Status run_jobs(const ControllerOptions& options, const Config& config,
                      ": no managed job of that number that you may see runs; "
                      "penstock history shows those that have ended"};
   }
-  if (options.json) {
-    terminal.out << json_text(*document);
-  } else {
-    terminal.out << render_jobs(*document, name_of_user, terminal.style);
-  }
+  terminal.out << (options.json
+                       ? json_text(*document)
+                       : render_jobs(*document, name_of_user, terminal.style));
   return Done{};
 }
 
@@ -88,11 +86,8 @@ Status run_nodes(const ControllerOptions& options, const Config& config,
                  "node " + printable(options.node) +
                      ": its penstockd has not connected to the controller"};
   }
-  if (options.json) {
-    terminal.out << json_text(*document);
-  } else {
-    terminal.out << render_nodes(*document, terminal.style);
-  }
+  terminal.out << (options.json ? json_text(*document)
+                                : render_nodes(*document, terminal.style));
   return Done{};
 }
 
@@ -101,11 +96,9 @@ Status run_history(const ControllerOptions& options, const Config& config,
   Result<nlohmann::json> document =
       ask(options, config, ControllerQuery::What::kHistory);
   if (!document) return std::move(document).error();
-  if (options.json) {
-    terminal.out << json_text(*document);
-  } else {
-    terminal.out << render_history(*document, name_of_user, terminal.style);
-  }
+  terminal.out << (options.json ? json_text(*document)
+                                : render_history(*document, name_of_user,
+                                                 terminal.style));
   return Done{};
 }
 
