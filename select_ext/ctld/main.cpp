@@ -1,5 +1,4 @@
 // penstockctld: the cluster's controller. penstockctld(8).
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -12,6 +11,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "common/admin_file.h"
 #include "common/config.h"
 #include "common/daemon_signals.h"
 #include "common/file_limit.h"
@@ -71,22 +71,13 @@ Result<UniqueFd> open_state_dir(const std::string& path) {
   // SlurmUser reads the demand table there; other files have mode 0600.
   const bool is_new = ::mkdir(path.c_str(), 0711) == 0;
   if (!is_new && errno != EEXIST) return system_error(errno, what);
-  UniqueFd dir(
-      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (!dir) return system_error(errno, what);
-  struct stat found {};
-  if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
-      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{Code::kPermissionDenied, 0,
-                 what +
-                     ": must belong to the user of penstockctld and be "
-                     "writable by no other"};
-  }
+  Result<UniqueFd> dir = open_admin_directory(path, what);
+  if (!dir) return dir;
   // Undo the effect of our umask on the new directory.
-  if (is_new && ::fchmod(dir.get(), 0711) != 0) {
+  if (is_new && ::fchmod(dir->get(), 0711) != 0) {
     return system_error(errno, what);
   }
-  if (::flock(dir.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(dir->get(), LOCK_EX | LOCK_NB) != 0) {
     return Error{Code::kUnavailable, errno,
                  what + ": another penstockctld runs with it"};
   }
