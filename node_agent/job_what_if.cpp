@@ -240,14 +240,10 @@ class Maker {
     at.erase(std::unique(at.begin(), at.end()), at.end());
     out_.points.push_back({});
     for (double cores : at) {
-      const Amounts with = amounts(cores);
-      const auto rate = [&](const WhatIf& model) {
-        return model.at(with).samples_per_s.value * ranks_;
-      };
-      const double value = rate(middle);
-      out_.points.push_back(
-          {cores,
-           {value, std::min(rate(low), value), std::max(rate(high), value)}});
+      const double value = rate(middle, cores);
+      out_.points.push_back({cores,
+                             {value, std::min(rate(low, cores), value),
+                              std::max(rate(high, cores), value)}});
     }
   }
 
