@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "predictor/quantiles.h"
+
 namespace penstock {
 namespace {
 
@@ -12,12 +14,6 @@ constexpr double kNormal95 = 1.959964;
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) /
          static_cast<double>(values.size());
-}
-
-double median_of(const std::vector<double>& sorted) {
-  const size_t half = sorted.size() / 2;
-  return sorted.size() % 2 != 0 ? sorted[half]
-                                : (sorted[half - 1] + sorted[half]) / 2;
 }
 
 Interval scaled(double value, double low, double high, double by) {
@@ -42,14 +38,12 @@ PairedDifference paired_difference(const std::vector<double>& with,
 
   // Rank positions from the normal approximation of the binomial distribution.
   std::sort(differences.begin(), differences.end());
-  std::vector<double> sorted(without);
-  std::sort(sorted.begin(), sorted.end());
   const double away = kNormal95 * std::sqrt(count) / 2;
   const auto low = static_cast<size_t>(std::floor(count / 2 - away));
   const auto high = static_cast<size_t>(std::ceil(count / 2 + away));
-  out.median = scaled(median_of(differences), differences[low],
+  out.median = scaled(quantile(differences, 0.5), differences[low],
                       differences[std::min(high, differences.size() - 1)],
-                      median_of(sorted));
+                      quantile(without, 0.5));
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "predictor/quantiles.h"
+
 namespace penstock {
 namespace {
 
@@ -16,13 +18,6 @@ double student_t(size_t n) {
                                2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
                                2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
   return n - 2 < std::size(kTable) ? kTable[n - 2] : 2.08;
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle]
-                                : (values[middle - 1] + values[middle]) / 2;
 }
 
 }  // namespace
@@ -64,7 +59,7 @@ VisitFigure figure_of(std::vector<double> values) {
   VisitFigure figure;
   figure.visits = values.size();
   if (values.empty()) return figure;
-  figure.median = figure.low = figure.high = median_of(values);
+  figure.median = figure.low = figure.high = quantile(values, 0.5);
   if (values.size() < 2) return figure;
   const double n = double(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -82,8 +77,8 @@ bool has_drifted(const std::vector<double>& values) {
   const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
   const std::vector<double> first(values.begin(), middle);
   const std::vector<double> last(middle, values.end());
-  const double before = median_of(first);
-  const double after = median_of(last);
+  const double before = quantile(first, 0.5);
+  const double after = quantile(last, 0.5);
   if (std::abs(after - before) <= kDrift * std::max(before, after)) {
     return false;
   }
