@@ -1,13 +1,16 @@
 #include "loader/pipeline/elastic_pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <new>
+#include <string>
 #include <system_error>
 
 namespace penstock {
 
-ElasticPool::ElasticPool(size_t max_threads, Body body)
-    : body_(std::move(body)) {
+ElasticPool::ElasticPool(size_t max_threads, Body body, Hook hook)
+    : body_(std::move(body)), hook_(std::move(hook)) {
   for (size_t i = 0; i < max_threads; ++i) {
     workers_.push_back(std::make_unique<Worker>());
   }
@@ -21,7 +24,11 @@ void ElasticPool::stop() {
 }
 
 void ElasticPool::run(size_t id) {
+  const std::string name = "pst_loader_" + std::to_string(id);
+  pthread_setname_np(pthread_self(), name.c_str());
+  if (hook_) hook_(true);
   body_(id, [this, id] { return id < target_.load(); });
+  if (hook_) hook_(false);
   running_.fetch_sub(1);
   workers_[id]->alive = false;
 }

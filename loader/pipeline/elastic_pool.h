@@ -15,11 +15,13 @@ class ElasticPool {
   // True while the thread should take more work. The body calls it between two
   // work items.
   using Wanted = std::function<bool()>;
-  // Runs in the new thread; id is in [0, max_threads). Must return when
-  // !wanted() or when there is no more work.
+  // Runs in the new thread, pst_loader_ID; id is in [0, max_threads). Must
+  // return when !wanted() or when there is no more work.
   using Body = std::function<void(size_t id, const Wanted& wanted)>;
+  // Runs in a thread before the body (true) and after it.
+  using Hook = std::function<void(bool starts)>;
 
-  ElasticPool(size_t max_threads, Body body);
+  ElasticPool(size_t max_threads, Body body, Hook hook = {});
   ~ElasticPool() { stop(); }
   ElasticPool(const ElasticPool&) = delete;
   ElasticPool& operator=(const ElasticPool&) = delete;
@@ -43,6 +45,7 @@ class ElasticPool {
   void run(size_t id);
 
   Body body_;
+  Hook hook_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<size_t> target_{0};
   std::atomic<size_t> running_{0};

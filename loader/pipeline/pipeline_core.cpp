@@ -1,7 +1,5 @@
 #include "loader/pipeline/pipeline_core.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <new>
@@ -27,10 +25,12 @@ PipelineCore::PipelineCore(std::shared_ptr<const Dataset> dataset,
       sampler_(sampler),
       thread_bytes_(shape.thread_bytes),
       ring_(shape.ring),
-      pool_(shape.threads_max,
-            [this](size_t id, const ElasticPool::Wanted& wanted) {
-              run_thread(id, wanted);
-            }) {}
+      pool_(
+          shape.threads_max,
+          [this](size_t, const ElasticPool::Wanted& wanted) {
+            run_thread(wanted);
+          },
+          link_.thread) {}
 
 Status PipelineCore::start() {
   // First: loader threads could leave no room for the control thread's stack.
@@ -50,10 +50,7 @@ void PipelineCore::stop() {
   pool_.stop();
 }
 
-void PipelineCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
-  const std::string name = "pst_loader_" + std::to_string(id);
-  pthread_setname_np(pthread_self(), name.c_str());
-  if (link_.thread) link_.thread(true);
+void PipelineCore::run_thread(const ElasticPool::Wanted& wanted) {
   std::unique_ptr<SamplePreparer> preparer;
   while (wanted() && !stopping_) {
     BatchRing::Place place;
@@ -64,8 +61,6 @@ void PipelineCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
     }
     if (claim == BatchRing::Claim::kGot) prepare_place(preparer, place);
   }
-  preparer.reset();
-  if (link_.thread) link_.thread(false);
 }
 
 // If memory ran out, the error has no message; name_broken() adds it.

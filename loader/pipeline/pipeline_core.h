@@ -55,7 +55,7 @@ class PipelineCore final : public Pipeline {
   LoaderCounters counters() const override;
 
  private:
-  void run_thread(size_t id, const ElasticPool::Wanted& wanted);
+  void run_thread(const ElasticPool::Wanted& wanted);
   void prepare_place(std::unique_ptr<SamplePreparer>& preparer,
                      const BatchRing::Place& place);
   Status prepare(std::unique_ptr<SamplePreparer>& preparer, uint64_t position,

@@ -1,7 +1,5 @@
 #include "loader/staging/shared_core.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <new>
@@ -33,10 +31,12 @@ SharedCore::SharedCore(std::unique_ptr<StageFile> file, BatchRecipe recipe,
       claims_(*file_, overdue_),
       seat_(*file_, overdue_, options.times),
       alone_(recipe_, options_, link_),
-      pool_(options.threads_max,
-            [this](size_t id, const ElasticPool::Wanted& wanted) {
-              run_thread(id, wanted);
-            }) {}
+      pool_(
+          options.threads_max,
+          [this](size_t, const ElasticPool::Wanted& wanted) {
+            prepare_batches(wanted);
+          },
+          link_.thread) {}
 
 SharedCore::~SharedCore() {
   stop();
@@ -99,14 +99,6 @@ bool SharedCore::may_claim(uint64_t now_ns) {
   }
   has_gathered_ = true;
   return seat_.is_in();  // an expelled job prepares for itself only
-}
-
-void SharedCore::run_thread(size_t id, const ElasticPool::Wanted& wanted) {
-  const std::string name = "pst_loader_" + std::to_string(id);
-  pthread_setname_np(pthread_self(), name.c_str());
-  if (link_.thread) link_.thread(true);
-  prepare_batches(wanted);
-  if (link_.thread) link_.thread(false);
 }
 
 void SharedCore::prepare_batches(const ElasticPool::Wanted& wanted) {

@@ -52,7 +52,6 @@ class SharedCore final : public SharedPreparer {
   ShareCounters share() const override;
 
  private:
-  void run_thread(size_t id, const ElasticPool::Wanted& wanted);
   void prepare_batches(const ElasticPool::Wanted& wanted);
   bool may_claim(uint64_t now_ns);
   void prepare(const StageClaim& claim, BatchPreparer& preparer);
