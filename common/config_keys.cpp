@@ -15,17 +15,35 @@ std::string line(const char* name, const std::string& value,
   return "# " + std::string(name) + ": " + unset + "\n";
 }
 
+// parse(text): a Result with the field's value. write(value): its text; "":
+// not set.
+template <class T, class Parse, class Write>
+ConfigKey field_key(const char* name, T Config::*field, Parse parse,
+                    const std::string& allowed, Write write,
+                    const char* unset = "") {
+  return {name,
+          [=](const std::string& text, Config& config) -> Status {
+            const auto value = parse(text);
+            if (!value) return not_allowed(allowed);
+            config.*field = *value;
+            return Done{};
+          },
+          [=](const Config& config) {
+            return line(name, write(config.*field), unset);
+          }};
+}
+
+std::string same(const std::string& text) { return text; }
+
 ConfigKey text(const char* name, std::string Config::*field,
                const std::function<bool(const std::string&)>& is_valid,
                const std::string& allowed, const char* unset = "") {
-  return {
-      name,
-      [=](const std::string& value, Config& config) -> Status {
-        if (!is_valid(value)) return not_allowed(allowed);
-        config.*field = value;
-        return Done{};
+  return field_key(
+      name, field,
+      [=](const std::string& value) {
+        return is_valid(value) ? Result(value) : invalid("");
       },
-      [=](const Config& config) { return line(name, config.*field, unset); }};
+      allowed, same, unset);
 }
 
 ConfigKey path(const char* name, std::string Config::*field,
@@ -88,57 +106,35 @@ std::vector<Word<Policy>> policies() {
 
 ConfigKey whole(const char* name, uint64_t Config::*field, uint64_t low,
                 uint64_t high) {
-  return {name,
-          [=](const std::string& value, Config& config) -> Status {
-            const auto number = parse_uint(value, low, high);
-            if (!number)
-              return not_allowed("a whole number from " + std::to_string(low) +
-                                 " to " + std::to_string(high));
-            config.*field = *number;
-            return Done{};
-          },
-          [=](const Config& config) {
-            return line(name, std::to_string(config.*field));
-          }};
+  return field_key(
+      name, field,
+      [=](const std::string& text) { return parse_uint(text, low, high); },
+      "a whole number from " + std::to_string(low) + " to " +
+          std::to_string(high),
+      [](uint64_t value) { return std::to_string(value); });
 }
 
 ConfigKey number(const char* name, double Config::*field, double low,
                  double high) {
-  return {name,
-          [=](const std::string& value, Config& config) -> Status {
-            const auto figure = parse_number(value, low, high);
-            if (!figure)
-              return not_allowed("a number from " + format_number(low) +
-                                 " to " + format_number(high));
-            config.*field = *figure;
-            return Done{};
-          },
-          [=](const Config& config) {
-            return line(name, format_number(config.*field));
-          }};
+  return field_key(
+      name, field,
+      [=](const std::string& text) { return parse_number(text, low, high); },
+      "a number from " + format_number(low) + " to " + format_number(high),
+      format_number);
 }
 
 // 0: not set.
 ConfigKey rate(const char* name, uint64_t Config::*field, const char* unset) {
-  return {name,
-          [=](const std::string& value, Config& config) -> Status {
-            const auto bytes_per_s = parse_rate_bytes_per_s(value);
-            if (!bytes_per_s) return not_allowed(kRateRule);
-            config.*field = *bytes_per_s;
-            return Done{};
-          },
-          [=](const Config& config) {
-            const uint64_t value = config.*field;
-            return line(name, value == 0 ? "" : std::to_string(value), unset);
-          }};
+  return field_key(
+      name, field, parse_rate_bytes_per_s, kRateRule,
+      [](uint64_t value) { return value == 0 ? "" : std::to_string(value); },
+      unset);
 }
 
-Status store_managed_cpus(const std::string& value, Config& config) {
-  const auto cpus = CpuSet::parse(value);
-  if (!cpus || cpus->empty())
-    return not_allowed("a CPU list such as 0-3,8, with CPUs 0 to 4095");
-  config.managed_cpus = cpus->to_string();
-  return Done{};
+Result<std::string> cpu_list(const std::string& text) {
+  const auto cpus = CpuSet::parse(text);
+  if (!cpus || cpus->empty()) return invalid("");
+  return cpus->to_string();
 }
 
 std::string pool_lines(const Config& config) {
@@ -200,10 +196,9 @@ const std::vector<ConfigKey>& config_keys() {
       text("MetricsFile", &Config::metrics_file, is_metrics_file,
            "an absolute path of at most 4095 bytes to a file NAME.prom",
            "no metrics are written"),
-      {"ManagedCPUs", store_managed_cpus,
-       [](const Config& config) {
-         return line("ManagedCPUs", config.managed_cpus, "all online CPUs");
-       }},
+      field_key("ManagedCPUs", &Config::managed_cpus, cpu_list,
+                "a CPU list such as 0-3,8, with CPUs 0 to 4095", same,
+                "all online CPUs"),
       text("GPUType", &Config::gpu_type, is_config_name, kNameRule,
            "profiles name theirs"),
       path("SubmitTable", &Config::submit_table),
