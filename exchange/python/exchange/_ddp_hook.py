@@ -13,13 +13,13 @@ from penstock.exchange import _native
 from penstock.exchange._exchange import Exchange
 from penstock.exchange._layers import Layer
 from penstock.exchange._options import ExchangeOptions
-from penstock.exchange._state import load_state, state_of
+from penstock.exchange._state import ExchangeOwner
 
 # DDP reassigns parameters to buckets after the first step.
 _DENSE_STEPS = 2
 
 
-class DdpState:
+class DdpState(ExchangeOwner):
     """The state of ddp_hook():
 
         state = penstock.exchange.DdpState(ddp)
@@ -91,34 +91,11 @@ class DdpState:
             promise.set_result(mean)
         self._promised.clear()
 
-    @property
-    def exchange_wait_s(self) -> float:
-        """Returns the seconds that this rank has waited for exchanges."""
-        return self._exchange.wait_s
-
-    @property
-    def exchanged_bytes(self) -> int:
-        """Returns the bytes sent by this rank, without the first dense
-        steps."""
-        return self._exchange.sent_bytes
-
-    def set_density(self, density: float) -> None:
-        """Sets the density from the next step on. Collective: all ranks call it
-        between the same steps. A warm-up (25%, then 6% in the first tenth)
-        brings the final loss nearer to that of dense training. Reallocates the
-        exchange. On failure, raises ValueError on all ranks; the density is
-        unchanged."""
-        self._exchange.set_density(density)
-
     def state_dict(self) -> dict[str, Any]:
-        """Returns this rank's state for resuming, besides the states of the
-        model and the optimizer."""
-        return {**state_of(self._exchange), "ddp_steps": self._steps}
+        return {**super().state_dict(), "ddp_steps": self._steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Loads the state of the same rank. Raises ValueError for another
-        rank's state."""
-        load_state(self._exchange, state)
+        super().load_state_dict(state)
         self._steps = state["ddp_steps"]
 
 

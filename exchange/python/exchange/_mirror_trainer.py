@@ -20,7 +20,7 @@ from penstock.exchange._hooks import GradientHook
 from penstock.exchange._layers import Layer, check_gradient
 from penstock.exchange._optimizer_hold import OptimizerHold
 from penstock.exchange._options import ExchangeOptions
-from penstock.exchange._state import load_state, state_of
+from penstock.exchange._state import ExchangeOwner
 from penstock.exchange._stepper import Stepper
 
 
@@ -32,7 +32,7 @@ class Activations(Protocol):
     def detach(self) -> None: ...
 
 
-class MirrorTrainer:
+class MirrorTrainer(ExchangeOwner):
     """Trains a model without holding all its gradients at once.
 
     Each gradient is taken as soon as it is computed, and then freed. Its
@@ -202,47 +202,22 @@ class MirrorTrainer:
         return self._exchange.size
 
     @property
-    def exchange_wait_s(self) -> float:
-        """Returns the seconds that this rank has waited for exchanges."""
-        return self._exchange.wait_s
-
-    @property
     def planned_bytes(self) -> int:
         """Returns the bytes that the exchange holds on this rank: residuals and
         messages. On a GPU, counts its memory, which holds no messages."""
         return self._exchange.planned_bytes
-
-    @property
-    def exchanged_bytes(self) -> int:
-        """Returns the bytes sent by this rank."""
-        return self._exchange.sent_bytes
 
     def wait(self) -> None:
         """Waits until all weights include the last step."""
         self._exchange.wait_all()
 
     def set_density(self, density: float) -> None:
-        """Sets the density from the next step on. Collective: all ranks call it
-        between the same steps. A warm-up (25%, then 6% in the first tenth)
-        brings the final loss nearer to that of dense training. Reallocates the
-        exchange. On failure, raises ValueError on all ranks; the density is
-        unchanged."""
         if self._has_gradient:
             raise RuntimeError(
                 "set_density() between backward() and optimizer.step(): call "
                 "it after the step"
             )
-        self._exchange.set_density(density)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns this rank's state for resuming, besides the states of the
-        model and the optimizer."""
-        return state_of(self._exchange)
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Loads the state of the same rank. Raises ValueError for another
-        rank's state."""
-        load_state(self._exchange, state)
+        super().set_density(density)
 
     def close(self) -> None:
         """Restores the model and the optimizer, with the weights of the last
