@@ -5,6 +5,8 @@
 #include <sys/un.h>
 
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 
 #include "fake_agent.h"
 #include "tests/unit/catch.h"
@@ -54,13 +56,22 @@ TEST_CASE("a request to switch follows protocol.h") {
   }
 }
 
-TEST_CASE("surplus descriptors do not disturb the answer") {
-  Asked asked([](const penstock_status&, FakeAnswer& answer) {
-    answer.document = "x";
-    answer.documents = 3;
-  });
-  REQUIRE(asked.result);
-  CHECK(*asked.result == "x");
+size_t open_descriptors() {
+  std::filesystem::directory_iterator files("/proc/self/fd");
+  return size_t(std::distance(begin(files), end(files)));
+}
+
+TEST_CASE("surplus descriptors are closed and do not disturb the answer") {
+  const size_t before = open_descriptors();
+  {
+    Asked asked([](const penstock_status&, FakeAnswer& answer) {
+      answer.document = "x";
+      answer.documents = 3;
+    });
+    REQUIRE(asked.result);
+    CHECK(*asked.result == "x");
+  }
+  CHECK(open_descriptors() == before);
 }
 
 TEST_CASE("refusals keep penstockd's reason") {
