@@ -1,7 +1,6 @@
 #include "link/link.h"
 
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,16 +19,6 @@ constexpr int kAtOnce = 64;
 constexpr uint64_t kComplainEvery_ns = 1'000'000'000;
 constexpr size_t kMaxComplaints = 100;
 
-void signal_fd(int fd) {
-  const uint64_t one = 1;
-  (void)!::write(fd, &one, sizeof one);
-}
-
-void clear_fd(int fd) {
-  uint64_t count = 0;
-  (void)!::read(fd, &count, sizeof count);
-}
-
 }  // namespace
 
 Link::Link(Settings settings)
@@ -46,9 +35,9 @@ Result<std::unique_ptr<Link>> Link::start(Settings settings) {
 }
 
 Status Link::open() {
-  ready_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!ready_ || !wake_) return system_error(errno, "eventfd");
+  for (const int error : {ready_.error(), waker_.error()}) {
+    if (error != 0) return system_error(error, "eventfd");
+  }
   Result<ZmqContext> context = ZmqContext::create();
   if (!context) return std::move(context).error();
   context_ = *std::move(context);
@@ -69,11 +58,9 @@ Status Link::open() {
 
 Link::~Link() {
   stopping_ = true;
-  wake();
+  waker_.wake();
   if (thread_.joinable()) thread_.join();
 }
-
-void Link::wake() { signal_fd(wake_.get()); }
 
 bool Link::queue(Outgoing out) {
   {
@@ -81,7 +68,7 @@ bool Link::queue(Outgoing out) {
     if (outgoing_.size() >= kMaxQueued) return false;
     outgoing_.push_back(std::move(out));
   }
-  wake();
+  waker_.wake();
   return true;
 }
 
@@ -113,7 +100,7 @@ bool Link::send_all(const TypedBody& body) {
       outgoing_.push_back(std::move(out));
     }
   }
-  wake();
+  waker_.wake();
   return true;
 }
 
@@ -122,14 +109,14 @@ std::vector<Arrived> Link::take() {
   bool was_full = false;
   {
     const std::lock_guard lock(mutex_);
-    clear_fd(ready_.get());
+    ready_.clear();
     was_full = arrived_.size() >= kMaxQueued;
     taken.assign(std::make_move_iterator(arrived_.begin()),
                  std::make_move_iterator(arrived_.end()));
     arrived_.clear();
   }
   // The thread does not poll for messages while the queue is full.
-  if (was_full) wake();
+  if (was_full) waker_.wake();
   return taken;
 }
 
@@ -141,7 +128,7 @@ std::vector<std::string> Link::take_complaints() {
 void Link::arrive(Arrived arrived) {
   const std::lock_guard lock(mutex_);
   arrived_.push_back(std::move(arrived));
-  signal_fd(ready_.get());
+  ready_.wake();
 }
 
 bool Link::is_full() const {
@@ -165,7 +152,7 @@ void Link::complain(const std::string& text) {
           : fmt::format("{} (and {} more of this kind or another)", text,
                         not_complained_));
   not_complained_ = 0;
-  signal_fd(ready_.get());
+  ready_.wake();
 }
 
 void Link::serve() {
@@ -174,7 +161,7 @@ void Link::serve() {
       complain("the link's sockets fail; restart the daemon");
       return;
     }
-    clear_fd(wake_.get());
+    waker_.clear();
     for (size_t i = 0; i < sockets_.size(); ++i) {
       if (sockets_[i].take_connected()) {
         const auto sender = senders_.find(std::to_string(i));
@@ -192,7 +179,7 @@ void Link::serve() {
 
 // Waits for work or kPoll_ms; false if polling the sockets fails.
 bool Link::wait() {
-  std::vector<zmq_pollitem_t> items = {{nullptr, wake_.get(), ZMQ_POLLIN, 0}};
+  std::vector<zmq_pollitem_t> items = {{nullptr, waker_.fd(), ZMQ_POLLIN, 0}};
   // While the queue of arrived messages is full, leave new ones with their
   // senders.
   const bool full = is_full();
@@ -218,7 +205,7 @@ void Link::read(size_t index) {
     }
     open_message(index, *message);
   }
-  wake();  // there may be more
+  waker_.wake();  // there may be more
 }
 
 bool Link::is_trusted(uid_t uid) const {
@@ -276,7 +263,7 @@ void Link::write() {
                            sent.error().message));
     }
   }
-  wake();  // there may be more
+  waker_.wake();  // there may be more
 }
 
 Status Link::seal_and_send(Outgoing& out) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/result.h"
-#include "common/unique_fd.h"
+#include "common/waker.h"
 #include "link/credential.h"
 #include "link/zmq_socket.h"
 #include "wire/envelope.h"
@@ -64,7 +64,7 @@ class Link {
   bool answer(const Arrived& question, TypedBody body);
 
   // Readable while take() has something to return.
-  int ready_fd() const { return ready_.get(); }
+  int ready_fd() const { return ready_.fd(); }
   std::vector<Arrived> take();
   // Reasons for dropped and unsent messages, for the log; rate-limited.
   std::vector<std::string> take_complaints();
@@ -98,14 +98,13 @@ class Link {
   bool is_full() const;
   void arrive(Arrived arrived);
   void complain(const std::string& text);
-  void wake();
 
   Settings settings_;
   ZmqContext context_;
   std::vector<ZmqSocket> sockets_;
   int bound_port_ = 0;
-  UniqueFd ready_;
-  UniqueFd wake_;
+  Waker ready_;
+  Waker waker_;
 
   // Used by the thread alone.
   std::unique_ptr<Credentials> credentials_;

@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -31,7 +30,7 @@ PeerClient::PeerClient(PeerLinkOptions options,
                        std::function<void(const std::string& what)> warn)
     : options_(std::move(options)),
       warn_(std::move(warn)),
-      waker_(std::make_shared<PeerWaker>()),
+      waker_(std::make_shared<Waker>()),
       chores_{PeerChores([waker = waker_] { waker->wake(); }),
               PeerChores([waker = waker_] { waker->wake(); })} {}
 
@@ -40,8 +39,8 @@ Result<std::unique_ptr<PeerClient>> PeerClient::start(
     std::function<void(const std::string& what)> warn) {
   std::unique_ptr<PeerClient> client(
       new PeerClient(std::move(options), std::move(warn)));
-  if (!client->waker_->is_open()) {
-    return Error{Code::kLimit, errno, "no descriptor for asking other nodes"};
+  if (const int error = client->waker_->error(); error != 0) {
+    return Error{Code::kLimit, error, "no descriptor for asking other nodes"};
   }
   client->peers_ = std::vector<Peer>(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/waker.h"
 #include "loader/peer/peer_chores.h"
 #include "loader/peer/peer_link.h"
 #include "penstock/loader/cache_peers.h"
@@ -75,7 +76,7 @@ class PeerClient {
 
   const PeerLinkOptions options_;
   const std::function<void(const std::string& what)> warn_;
-  const std::shared_ptr<PeerWaker> waker_;
+  const std::shared_ptr<Waker> waker_;
   LinkChores chores_;
   std::vector<Peer> peers_;
   std::mutex mutex_;

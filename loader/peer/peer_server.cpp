@@ -27,7 +27,7 @@ PeerServer::PeerServer(std::shared_ptr<SampleCache> cache,
                        std::shared_ptr<PeerAuthority> authority,
                        Options options)
     : options_(std::move(options)),
-      waker_(std::make_shared<PeerWaker>()),
+      waker_(std::make_shared<Waker>()),
       chores_([waker = waker_] { waker->wake(); }) {
   service_.fingerprint = cache->core().file().header().fingerprint;
   service_.cache = std::move(cache);
@@ -40,8 +40,8 @@ Result<std::unique_ptr<PeerServer>> PeerServer::start(
     std::shared_ptr<PeerAuthority> authority, Options options) {
   std::unique_ptr<PeerServer> server(new PeerServer(
       std::move(cache), std::move(authority), std::move(options)));
-  if (!server->waker_->is_open()) {
-    return Error{Code::kLimit, errno, "no descriptor for the cache's server"};
+  if (const int error = server->waker_->error(); error != 0) {
+    return Error{Code::kLimit, error, "no descriptor for the cache's server"};
   }
   auto thread = start_blocked_thread([it = server.get()] { it->run(); });
   if (!thread) return std::move(thread).error();

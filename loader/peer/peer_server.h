@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/waker.h"
 #include "loader/peer/peer_chores.h"
 #include "loader/peer/peer_socket.h"
 #include "loader/peer/served_peer.h"
@@ -64,7 +65,7 @@ class PeerServer {
 
   const Options options_;
   PeerService service_;
-  const std::shared_ptr<PeerWaker> waker_;
+  const std::shared_ptr<Waker> waker_;
   PeerChores chores_;
   UnforkedFd lock_;
   UnforkedFd listener_;

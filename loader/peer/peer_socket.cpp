@@ -2,7 +2,6 @@
 
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -201,18 +200,6 @@ PeerNonce random_nonce() {
   // getrandom(2) does not return short for up to 256 bytes.
   (void)!::getrandom(nonce.data(), nonce.size(), 0);
   return nonce;
-}
-
-PeerWaker::PeerWaker() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
-void PeerWaker::wake() const {
-  const uint64_t one = 1;
-  (void)!::write(fd_.get(), &one, sizeof one);
-}
-
-void PeerWaker::clear() const {
-  uint64_t count = 0;
-  (void)!::read(fd_.get(), &count, sizeof count);
 }
 
 }  // namespace penstock

@@ -63,17 +63,4 @@ PeerReceived receive(int fd, PeerInput& input);
 
 PeerNonce random_nonce();
 
-// Wakes a poll(2) loop from another thread.
-class PeerWaker {
- public:
-  PeerWaker();
-  bool is_open() const { return bool(fd_); }
-  int fd() const { return fd_.get(); }
-  void wake() const;
-  void clear() const;
-
- private:
-  UniqueFd fd_;
-};
-
 }  // namespace penstock

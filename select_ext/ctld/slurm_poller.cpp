@@ -1,10 +1,7 @@
 #include "select_ext/ctld/slurm_poller.h"
 
 #include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <iterator>
@@ -12,7 +9,7 @@
 #include <utility>
 
 #include "common/blocked_thread.h"
-#include "common/unique_fd.h"
+#include "common/waker.h"
 
 namespace penstock {
 namespace {
@@ -37,7 +34,7 @@ std::vector<WaitingJob> waiting_of(const std::vector<SlurmJob>& jobs) {
 }  // namespace
 
 struct SlurmPoller::Shared {
-  UniqueFd ready;
+  Waker ready;
   int period_ms = 0;
 
   std::mutex mutex;
@@ -106,8 +103,7 @@ void SlurmPoller::Shared::tell(Result<News> found) {
       !news.waiting) {
     return;
   }
-  const uint64_t one = 1;
-  (void)!::write(ready.get(), &one, sizeof one);
+  ready.wake();
 }
 
 void SlurmPoller::Shared::serve() {
@@ -129,8 +125,9 @@ void SlurmPoller::Shared::serve() {
 Result<std::unique_ptr<SlurmPoller>> SlurmPoller::start(MakeApi make,
                                                         int period_ms) {
   auto shared = std::make_shared<Shared>();
-  shared->ready.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!shared->ready) return system_error(errno, "eventfd");
+  if (const int error = shared->ready.error(); error != 0) {
+    return system_error(error, "eventfd");
+  }
   shared->period_ms = period_ms;
   shared->make = std::move(make);
   Result<std::thread> thread =
@@ -148,12 +145,11 @@ SlurmPoller::~SlurmPoller() {
                             [this] { return shared_->stopped; });
 }
 
-int SlurmPoller::ready_fd() const { return shared_->ready.get(); }
+int SlurmPoller::ready_fd() const { return shared_->ready.fd(); }
 
 SlurmPoller::News SlurmPoller::take() {
   const std::lock_guard lock(shared_->mutex);
-  uint64_t count = 0;
-  (void)!::read(shared_->ready.get(), &count, sizeof count);
+  shared_->ready.clear();
   return std::exchange(shared_->news, {});
 }
 
