@@ -100,11 +100,6 @@ Result<ProcStat> ProcReader::stat(pid_t id) const {
   return parsed(read(id, "stat"), parse_stat, id);
 }
 
-Result<ProcStat> ProcReader::thread_stat(pid_t pid, pid_t tid) const {
-  std::string file = "task/" + std::to_string(tid) + "/stat";
-  return parsed(read(pid, file.c_str()), parse_stat, tid);
-}
-
 Result<SchedStat> ProcReader::schedstat(pid_t id) const {
   return parsed(read(id, "schedstat"), parse_schedstat, id);
 }

@@ -60,8 +60,6 @@ class ProcReader {
   [[nodiscard]] Result<ProcCgroups> cgroups(pid_t id) const;
   // utime and stime are the whole process's, even if id is a thread.
   [[nodiscard]] Result<ProcStat> stat(pid_t id) const;
-  // utime and stime are this thread's only.
-  [[nodiscard]] Result<ProcStat> thread_stat(pid_t pid, pid_t tid) const;
   [[nodiscard]] Result<SchedStat> schedstat(pid_t id) const;
   [[nodiscard]] Result<SchedstatFile> open_schedstat(pid_t id) const;
   [[nodiscard]] Result<ThreadStatFile> open_stat(pid_t id) const;

@@ -161,10 +161,6 @@ Status PrivateCtld::kill_and_restart() {
   return start_ctld();
 }
 
-bool PrivateCtld::is_running() const {
-  return ::waitpid(ctld_, nullptr, WNOHANG) == 0;
-}
-
 double PrivateCtld::ctld_cpu_s() const { return cpu_s_of(ctld_); }
 double PrivateCtld::munged_cpu_s() const { return cpu_s_of(munged_); }
 

@@ -29,7 +29,6 @@ class PrivateCtld {
   double ctld_cpu_s() const;
   double munged_cpu_s() const;
   double ctld_memory_mb() const;
-  bool is_running() const;
 
   // Sends SIGKILL and restarts it at once.
   [[nodiscard]] Status kill_and_restart();

@@ -38,8 +38,7 @@ TEST_CASE("a captured Slurm task is read") {
   CHECK(proc.cmdline(24317)->size() == 3);
   CHECK(proc.io(24317)->read_bytes == 978944);
   CHECK(proc.status(24317)->real_uid == 1001);
-  CHECK(proc.thread_stat(24317, 24319)->comm == "fetch");
-  CHECK(proc.thread_stat(24317, 24319)->utime_ticks == 0);
+  CHECK(*proc.comm(24319) == "fetch");
   CHECK(proc.open_schedstat(24317)->read()->run_ns == 233166651);
   CHECK(*proc.threads(24317) == std::vector<pid_t>{24317, 24319});
   CHECK(*proc.children(24317) == std::vector<pid_t>{24318});
