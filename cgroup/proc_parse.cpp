@@ -108,25 +108,6 @@ Result<ProcStatus> parse_status(std::string_view text) {
   return status;
 }
 
-Result<ProcIo> parse_io(std::string_view text) {
-  ProcIo io;
-  unsigned found = 0;
-  while (!text.empty()) {
-    std::string_view line = take_line(text);
-    std::string_view rest = line;
-    std::string_view key = take_word(rest);
-    if (key == "rchar:") {
-      if (!take_number(rest, io.rchar_bytes)) return malformed("io", line);
-      found |= 1;
-    } else if (key == "read_bytes:") {
-      if (!take_number(rest, io.read_bytes)) return malformed("io", line);
-      found |= 2;
-    }
-  }
-  if (found != 3) return invalid("/proc/PID/io: no rchar or read_bytes");
-  return io;
-}
-
 Result<std::vector<pid_t>> parse_pid_list(std::string_view text) {
   std::vector<pid_t> pids;
   for (std::string_view rest = text;;) {

@@ -56,13 +56,6 @@ struct ProcStatus {
 };
 [[nodiscard]] Result<ProcStatus> parse_status(std::string_view text);
 
-// /proc/PID/io: sums over all threads of the process.
-struct ProcIo {
-  uint64_t rchar_bytes = 0;  // through read(2), page cache included
-  uint64_t read_bytes = 0;   // from a block device
-};
-[[nodiscard]] Result<ProcIo> parse_io(std::string_view text);
-
 // Decimal ids between white space: tasks, cgroup.procs, task/TID/children.
 [[nodiscard]] Result<std::vector<pid_t>> parse_pid_list(std::string_view text);
 

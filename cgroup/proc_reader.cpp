@@ -120,10 +120,6 @@ Result<ProcStatus> ProcReader::status(pid_t id) const {
   return parsed(read(id, "status"), parse_status, id);
 }
 
-Result<ProcIo> ProcReader::io(pid_t id) const {
-  return parsed(read(id, "io"), parse_io, id);
-}
-
 Result<uint64_t> ProcReader::pid_namespace(pid_t id) const {
   const std::string path = proc_path(id, "ns/pid");
   struct stat found {};

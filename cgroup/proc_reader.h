@@ -64,7 +64,6 @@ class ProcReader {
   [[nodiscard]] Result<SchedstatFile> open_schedstat(pid_t id) const;
   [[nodiscard]] Result<ThreadStatFile> open_stat(pid_t id) const;
   [[nodiscard]] Result<ProcStatus> status(pid_t id) const;
-  [[nodiscard]] Result<ProcIo> io(pid_t id) const;
   // Inode number of the process's pid namespace.
   [[nodiscard]] Result<uint64_t> pid_namespace(pid_t id) const;
   // The thread's name without the newline: at most 15 bytes, any values.

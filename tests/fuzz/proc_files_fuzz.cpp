@@ -61,9 +61,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 2:
       (void)parse_status(text);
       break;
-    case 3:
-      (void)parse_io(text);
-      break;
     case 4:
       (void)parse_schedstat(text);
       break;

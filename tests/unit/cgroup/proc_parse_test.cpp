@@ -110,15 +110,6 @@ TEST_CASE("status with namespaces and with a name like a field is parsed") {
                    "Cpus_allowed_list:\t0\n"));
 }
 
-TEST_CASE("io is parsed, and malformed text is refused") {
-  auto io = parse_io(captured("io"));
-  REQUIRE(io);
-  CHECK(io->rchar_bytes == 338077);
-  CHECK(io->read_bytes == 978944);
-  CHECK_FALSE(parse_io("rchar: 1\n").ok());
-  CHECK_FALSE(parse_io("rchar: 1\nread_bytes: -1\n").ok());
-}
-
 TEST_CASE("lists of process ids are parsed, and malformed ones are refused") {
   CHECK(*parse_pid_list("12\n7\n") == std::vector<pid_t>{12, 7});
   CHECK(*parse_pid_list("24318 ") == std::vector<pid_t>{24318});

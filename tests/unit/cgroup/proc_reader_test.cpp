@@ -36,7 +36,6 @@ TEST_CASE("a captured Slurm task is read") {
   CHECK(*proc.comm(24318) == "loader 0");
   CHECK(proc.cmdline(24317)->at(0) == "python3");
   CHECK(proc.cmdline(24317)->size() == 3);
-  CHECK(proc.io(24317)->read_bytes == 978944);
   CHECK(proc.status(24317)->real_uid == 1001);
   CHECK(*proc.comm(24319) == "fetch");
   CHECK(proc.open_schedstat(24317)->read()->run_ns == 233166651);
