@@ -222,27 +222,24 @@ void History::set_aside(const Error& error) {
 
 // ---- Reading
 
-template <class T>
-Result<T> History::with_reader(
-    const std::function<Result<T>(HistoryFile&)>& use) {
+Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
   const std::lock_guard lock(reader_mutex_);
   if (!reader_) {
     Result<HistoryFile> file =
         HistoryFile::open(options_.path, options_.busy_timeout_ms);
-    if (file) {
-      reader_.emplace(*std::move(file));
-      reader_->limit_time(options_.query_timeout_ms);
-    } else {
+    if (!file) {
       note_damage(file.error());
       return std::move(file).error();
     }
+    reader_.emplace(*std::move(file));
+    reader_->limit_time(options_.query_timeout_ms);
   }
-  Result<T> result = use(*reader_);
-  if (!result && result.error().code != Code::kUnavailable) {
-    note_damage(result.error());
+  Result<std::vector<HistoryRow>> rows = reader_->find(query);
+  if (!rows && rows.error().code != Code::kUnavailable) {
+    note_damage(rows.error());
     reader_.reset();
   }
-  return result;
+  return rows;
 }
 
 // The writing thread will set the file aside.
@@ -250,21 +247,6 @@ void History::note_damage(const Error& error) {
   if (!is_damage(error)) return;
   const std::lock_guard lock(mutex_);
   damage_ = error;
-}
-
-Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
-  return with_reader<std::vector<HistoryRow>>(
-      [&](HistoryFile& file) { return file.find(query); });
-}
-
-Status History::set_value(const std::string& key, const std::string& value) {
-  return with_reader<Done>(
-      [&](HistoryFile& file) { return file.set_value(key, value); });
-}
-
-Result<std::string> History::value(const std::string& key) {
-  return with_reader<std::string>(
-      [&](HistoryFile& file) { return file.value(key); });
 }
 
 History::Counts History::counts() const {

@@ -60,14 +60,6 @@ class History {
   //         kIo and others  the file cannot be read now
   [[nodiscard]] Result<std::vector<HistoryRow>> find(const HistoryQuery& query);
 
-  // A few small values, such as a controller's term. A value is on disk when
-  // set_value() returns Done. Besides the disk it waits for a lock,
-  // busy_timeout_ms at most. Damage to the file loses values: keep a second
-  // copy of a value that must never go back.
-  [[nodiscard]] Status set_value(const std::string& key,
-                                 const std::string& value);
-  [[nodiscard]] Result<std::string> value(const std::string& key);
-
   struct Counts {
     size_t pending = 0;
     uint64_t written = 0;   // records, replacements included
@@ -96,8 +88,6 @@ class History {
   void fail(const Error& error);
   void set_aside(const Error& error);
   void note_damage(const Error& error);
-  template <class T>
-  Result<T> with_reader(const std::function<Result<T>(HistoryFile&)>& use);
 
   const HistoryOptions options_;
   const Say say_;

@@ -198,29 +198,4 @@ Result<int64_t> HistoryFile::prune(double before_unix_s, int64_t max_jobs,
   return old + database_->changed_rows();
 }
 
-Status HistoryFile::set_value(const std::string& key,
-                              const std::string& value) {
-  Result<Statement*> statement = prepared(
-      "INSERT INTO single_values VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE "
-      "SET value = excluded.value");
-  if (!statement) return std::move(statement).error();
-  (*statement)->bind(0, std::string_view(key)).bind(1, std::string_view(value));
-  if (Result<bool> done = (*statement)->step(); !done) {
-    return std::move(done).error();
-  }
-  return Done{};
-}
-
-Result<std::string> HistoryFile::value(const std::string& key) {
-  Result<Statement*> statement =
-      prepared("SELECT value FROM single_values WHERE key = ?1");
-  if (!statement) return std::move(statement).error();
-  (*statement)->bind(0, std::string_view(key));
-  Result<bool> row = (*statement)->step();
-  if (!row) return std::move(row).error();
-  std::string value = *row ? (*statement)->text(0) : "";
-  (*statement)->reset();
-  return value;
-}
-
 }  // namespace penstock

@@ -1,6 +1,6 @@
-// The history's file: an SQLite database with a table of job records and one of
-// single values. history.h decides when to write. Not thread-safe: one
-// HistoryFile per thread; several may be open.
+// The history's file: an SQLite database with a table of job records. history.h
+// decides when to write. Not thread-safe: one HistoryFile per thread; several
+// may be open.
 #pragma once
 
 #include <map>
@@ -42,18 +42,12 @@ class HistoryFile {
   // Texts are cut to 256 bytes; figures that are not finite become 0 or NULL.
   [[nodiscard]] Status put(const std::vector<JobRecord>& records);
   [[nodiscard]] Result<std::vector<HistoryRow>> find(const HistoryQuery& query);
-  // Later calls of find() and value() end after this time, with kUnavailable.
+  // Later calls of find() end after this time, with kUnavailable.
   void limit_time(int milliseconds) { database_->limit_time(milliseconds); }
   // Removes at most max_rows records: those last seen before before_unix_s, and
   // the oldest beyond max_jobs. Returns the number removed.
   [[nodiscard]] Result<int64_t> prune(double before_unix_s, int64_t max_jobs,
                                       int64_t max_rows);
-
-  // The value is on disk when set_value() returns.
-  [[nodiscard]] Status set_value(const std::string& key,
-                                 const std::string& value);
-  // "": never set.
-  [[nodiscard]] Result<std::string> value(const std::string& key);
 
  private:
   explicit HistoryFile(std::unique_ptr<Database> database)

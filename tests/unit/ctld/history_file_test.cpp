@@ -141,23 +141,6 @@ TEST_CASE("old and surplus rows are removed in small steps") {
   CHECK(*file.prune(51, 20, 30) == 0);
 }
 
-TEST_CASE("values are kept until they are set again") {
-  Scratch scratch;
-  {
-    HistoryFile file = open_file(scratch.file("h"));
-    CHECK(*file.value("term") == "");
-    REQUIRE(file.set_value("term", "7"));
-    REQUIRE(file.set_value("term", "8"));
-    REQUIRE(file.set_value("other", ""));
-  }
-  HistoryFile file = open_file(scratch.file("h"));
-  CHECK(*file.value("term") == "8");
-  CHECK(*file.value("other") == "");
-  // A walk that stopped early must not hold a lock.
-  REQUIRE(open_file(scratch.file("h")).set_value("term", "9"));
-  CHECK(*file.value("term") == "9");
-}
-
 std::unique_ptr<Database> database_of(const std::string& path,
                                       const std::string& sql) {
   Result<std::unique_ptr<Database>> database = Database::open(path, 100);
@@ -208,7 +191,6 @@ TEST_CASE("a history of version 1 is migrated with all its rows") {
     CHECK(ids(file.find({.job_id = 101})) == Ids{102});
     // The migrated file accepts new rows.
     REQUIRE(file.put({full_record()}));
-    REQUIRE(file.set_value("term", "1"));
   }
   CHECK(ids(open_file(scratch.file("h")).find({})).size() == 6);
 }
@@ -227,7 +209,6 @@ TEST_CASE("a history of version 2 is migrated with all its rows") {
   CHECK((*rows)[1].job == old);
   CHECK((*rows)[0].job.state == "RUNNING");
   CHECK((*rows)[0].job.run == RunTotals());
-  CHECK(*file.value("term") == "7");
   // The migrated file accepts new fields, also of a run that it has.
   JobRecord now = full_record(100);
   REQUIRE(file.put({now}));
@@ -310,10 +291,10 @@ TEST_CASE(
 constexpr const char* kOtherProcess = "PENSTOCK_TEST_HISTORY";
 
 // Run by the next test, in another process.
-TEST_CASE("another process sets a value", "[.][other-process]") {
+TEST_CASE("another process puts a record", "[.][other-process]") {
   const char* path = std::getenv(kOtherProcess);
   REQUIRE(path != nullptr);
-  REQUIRE(open_file(path).set_value("term", "8"));
+  REQUIRE(open_file(path).put({full_record(3)}));
 }
 
 TEST_CASE("another process that opens the history removes no data") {
@@ -334,8 +315,7 @@ TEST_CASE("another process that opens the history removes no data") {
   // The last to close a database removes its log: that was not the last.
   CHECK(std::filesystem::exists(path + "-wal"));
   REQUIRE(writer.put({full_record(2)}));
-  CHECK(*reader.value("term") == "8");
-  CHECK(ids(reader.find({})) == Ids{2, 1});
+  CHECK(ids(reader.find({})) == Ids{2, 3, 1});
   CHECK(*database_of(path, "")->ask(
             "SELECT count(*) FROM pragma_integrity_check WHERE "
             "integrity_check = 'ok'") == 1);

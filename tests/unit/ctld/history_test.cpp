@@ -159,19 +159,6 @@ TEST_CASE("kill -9 loses no record that is older than a second") {
   CHECK(kept <= notes.size());
 }
 
-TEST_CASE("values are kept over a restart") {
-  Scratch scratch;
-  Said said;
-  {
-    auto history = open_history(quick(scratch.file("h")), said);
-    REQUIRE(history->set_value("term", "41"));
-    REQUIRE(history->set_value("term", "42"));
-  }
-  auto history = open_history(quick(scratch.file("h")), said);
-  CHECK(*history->value("term") == "42");
-  CHECK(*history->value("none") == "");
-}
-
 TEST_CASE("retention removes rows beside the writing") {
   Scratch scratch;
   Said said;
@@ -282,14 +269,10 @@ TEST_CASE("records wait in memory for a locked file; one message, no loss") {
   JobRecord newer = recent(5);
   newer.state = "CANCELLED";
   history->put(newer);
-  const Status locked = history->set_value("term", "1");
-  REQUIRE_FALSE(locked);
-  CHECK(locked.error().code == Code::kUnavailable);
   REQUIRE((*locker)->run("COMMIT"));
   REQUIRE(history->flush(kPatience_ms));
   CHECK(count_of(*history) == 10);
   CHECK(history->find({.job_id = 5})->front().job.state == "CANCELLED");
-  REQUIRE(history->set_value("term", "1"));
   wait_for("the good news", [&] { return said.lines().size() == 2; });
   CHECK_THAT(said.lines()[0],
              ContainsSubstring("locked") && ContainsSubstring("jobs go on"));
