@@ -1,11 +1,12 @@
-# What the build needs from the machine; tools/packages lists the Debian
-# packages. Optional toolkits switch their parts off and say so.
+# The build's dependencies; tools/packages lists the Debian packages. A missing
+# optional one disables its part, with a message.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
-# A version that is asked for must be of the same major: 3 and 5 will do.
+# No version is named: CMake would then refuse any other major version, and both
+# 3 and 5 work.
 find_package(Eigen3 REQUIRED NO_MODULE)
 pkg_check_modules(FUSE3 REQUIRED IMPORTED_TARGET fuse3)
 pkg_check_modules(HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
@@ -27,8 +28,8 @@ if(NOT LIBURING_FOUND)
   message(STATUS "liburing not found: files are read with pread only")
 endif()
 
-# Clp is the oracle of tests and of the demo's optimum, never linked into
-# what is installed.
+# Clp is the oracle of tests and of the demo's optimum; no installed program
+# links it.
 pkg_check_modules(CLP IMPORTED_TARGET clp)
 if(NOT CLP_FOUND)
   message(STATUS "Clp not found: the allocator's oracle tests are off")
@@ -46,7 +47,7 @@ endif()
 find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
 if(NVCC)
   set(CMAKE_CUDA_COMPILER ${NVCC})
-  # From Turing on; for newer ones than the last, the driver compiles.
+  # Turing and later; on GPUs newer than the last, the driver compiles the PTX.
   set(CMAKE_CUDA_ARCHITECTURES 75 80 90)
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
@@ -62,7 +63,7 @@ if(NOT PENSTOCK_PYTHON)
   message(STATUS "/usr/bin/python3 not found: Python parts are off")
 endif()
 
-# penstock.loader and penstock.exchange, for that Python.
+# penstock.loader and penstock.exchange are built for PENSTOCK_PYTHON.
 if(PENSTOCK_PYTHON)
   set(Python_EXECUTABLE ${PENSTOCK_PYTHON})
   find_package(Python COMPONENTS Interpreter Development.Module QUIET)

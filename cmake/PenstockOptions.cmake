@@ -12,7 +12,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
-# nvcc has other options.
+# nvcc does not accept these warning and sanitizer options.
 set(host_only "$<COMPILE_LANGUAGE:C,CXX>")
 add_compile_options(
   "$<${host_only}:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers>")
@@ -31,7 +31,7 @@ include_directories(${PROJECT_SOURCE_DIR})
 
 find_program(PENSTOCK_CCACHE ccache)
 if(PENSTOCK_CCACHE)
-  # Checkouts of the same sources share the cache.
+  # All checkouts of the repository share one cache: no absolute paths in keys.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
       CCACHE_NOHASHDIR=1 ${PENSTOCK_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

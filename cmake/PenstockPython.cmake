@@ -1,6 +1,7 @@
-# penstock_link_modules(FOLDER PACKAGE) links the Python modules of FOLDER into
-# PACKAGE, a path such as penstock/loader, of the build tree's folder python,
-# which holds the whole package as it will be installed, for the tests.
+# penstock_link_modules(FOLDER PACKAGE) makes symbolic links to the Python
+# modules of FOLDER in build/python/PACKAGE; PACKAGE is a path such as
+# penstock/loader. For the tests, build/python has the layout of the installed
+# package.
 function(penstock_link_modules folder package)
   set(target ${PROJECT_BINARY_DIR}/python/${package})
   file(MAKE_DIRECTORY ${target})

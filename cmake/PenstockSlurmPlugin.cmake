@@ -1,4 +1,4 @@
-# How a shared object that Slurm's processes load is built and installed.
+# Builds and installs a shared object that Slurm's processes load.
 if(NOT SLURM_INCLUDE_DIR)
   return()
 endif()
@@ -11,9 +11,9 @@ endif()
 set(PENSTOCK_SLURM_PLUGIN_DIR ${slurm_plugin_dir} CACHE PATH
     "Slurm's plugin directory (scontrol show config: PluginDir)")
 
-# Gives the MODULE library name (of which map lists the symbols) what a plugin
-# needs. It links libc only, so the sources of common that it uses must be
-# compiled in; libstdc++ and libgcc are linked statically.
+# penstock_slurm_plugin(NAME MAP) sets the options of a plugin on the MODULE
+# library NAME; MAP lists its exported symbols. A plugin links libc only:
+# sources of common/ are compiled in, libstdc++ and libgcc linked statically.
 function(penstock_slurm_plugin name map)
   set_target_properties(${name} PROPERTIES
     PREFIX ""
@@ -22,9 +22,9 @@ function(penstock_slurm_plugin name map)
     LINK_DEPENDS ${map})
   target_include_directories(${name} SYSTEM PRIVATE ${SLURM_INCLUDE_DIR})
   target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/generated)
-  # Slurm's daemons carry no sanitizer's run time.
+  # Slurm's daemons have no sanitizer run time.
   target_compile_options(${name} PRIVATE -fno-sanitize=all)
-  # libm comes with libstdc++.a (from_chars), and statically too.
+  # libstdc++.a needs libm (from_chars): link it statically, too.
   target_link_libraries(${name} PRIVATE
     -l:libstdc++.a -l:libm.a -Wl,--as-needed)
   target_link_options(${name} PRIVATE

@@ -1,4 +1,4 @@
-// Starts a kernel of one dimension. (A test has one of its own, which runs
+// Launches a one-dimensional kernel. (Tests replace this file by one that runs
 // kernels on the CPU: tests/unit/exchange/emulated_cuda.)
 #pragma once
 

@@ -6,8 +6,8 @@ from spack.package import *
 
 
 class Penstock(CMakePackage):
-    """Penstock feeds deep-learning loaders on Slurm clusters: it lends cores
-    and storage bandwidth that jobs leave unused to jobs that wait for data."""
+    """Penstock feeds deep-learning loaders on Slurm clusters: it lends jobs'
+    unused cores and storage bandwidth to jobs that wait for data."""
 
     # The site's own clone.
     git = "file:///usr/src/penstock"
@@ -63,13 +63,13 @@ class Penstock(CMakePackage):
             self.define("PENSTOCK_TESTS", self.run_tests),
             self.define("PENSTOCK_PYTHON", self["python"].command.path),
             self.define("PENSTOCK_PYTHON_DIR", python_purelib),
-            # Slurm's PluginDir may be another's: PluginDir= in slurm.conf takes
-            # several.
+            # Not Slurm's own folder: add this one to PluginDir= in slurm.conf,
+            # which takes several.
             self.define("PENSTOCK_SLURM_PLUGIN_DIR", self.prefix.lib.slurm),
         ]
 
     def check(self):
-        # The cluster tests need root and a Slurm that runs.
+        # The cluster tests need root and a running Slurm.
         with working_dir(self.build_directory):
             ctest = which("ctest", required=True)
             ctest("--output-on-failure", "-R", "^unit/|^layers", "-LE", "long|timing")

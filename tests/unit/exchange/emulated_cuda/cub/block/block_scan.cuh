@@ -1,4 +1,4 @@
-// cub::BlockScan, as far as it is used: thread by thread.
+// The part of cub::BlockScan that Penstock uses, computed thread by thread.
 #pragma once
 
 #include "tests/unit/exchange/emulated_cuda/kernel.h"

@@ -1,4 +1,4 @@
-// In the place of exchange/cuda's own: kernels run on the CPU.
+// Replaces exchange/cuda/launch.cuh: runs kernels on the CPU.
 #pragma once
 
 #include "tests/unit/exchange/emulated_cuda/kernel.h"
