@@ -64,17 +64,13 @@ std::optional<ProcEvent> translate(const proc_event& from) {
     to.tid = data.process_pid;
     to.pid = data.process_tgid;
   };
-  auto parent = [&to](const auto& data) {
-    to.parent_tid = data.parent_pid;
-    to.parent_pid = data.parent_tgid;
-  };
   const auto& data = from.event_data;
   switch (static_cast<uint32_t>(from.what)) {
     case ProcEventKinds::kFork:
       to.kind = ProcEvent::Kind::kFork;
       to.tid = data.fork.child_pid;
       to.pid = data.fork.child_tgid;
-      parent(data.fork);
+      to.parent_pid = data.fork.parent_tgid;
       return to;
     case ProcEventKinds::kExec:
       to.kind = ProcEvent::Kind::kExec;
@@ -83,13 +79,11 @@ std::optional<ProcEvent> translate(const proc_event& from) {
     case ProcEventKinds::kExit:
       to.kind = ProcEvent::Kind::kExit;
       whom(data.exit);
-      parent(data.exit);
+      to.parent_pid = data.exit.parent_tgid;
       return to;
     case ProcEventKinds::kComm:
       to.kind = ProcEvent::Kind::kComm;
       whom(data.comm);
-      to.comm.assign(data.comm.comm,
-                     strnlen(data.comm.comm, sizeof data.comm.comm));
       return to;
     default:
       return {};

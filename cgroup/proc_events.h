@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "common/result.h"
@@ -20,11 +19,9 @@ struct ProcEvent {
   Kind kind = Kind::kFork;
   pid_t tid = 0;         // the thread concerned; kFork: the new thread
   pid_t pid = 0;         // its process; tid == pid: a process, not a thread
-  pid_t parent_tid = 0;  // kFork, kExit: the process's parent, as from
+  pid_t parent_pid = 0;  // kFork, kExit: the process's parent, as from
                          // getppid(2); also for a new thread
-  pid_t parent_pid = 0;
   uint64_t time_ns = 0;  // CLOCK_MONOTONIC
-  std::string comm;      // kComm: the new name
 };
 
 // Decodes one datagram and appends its events. Skips kinds that ProcEvent

@@ -51,9 +51,6 @@ Result<ProcStat> parse_stat(std::string_view text) {
   for (size_t i = 3; i < field.size(); ++i) field[i] = take_word(tail);
   if (!take_number(head, stat.pid) || field[3].size() != 1 ||
       !to_number(field[4], stat.ppid) ||
-      !to_number(field[14], stat.utime_ticks) ||
-      !to_number(field[15], stat.stime_ticks) ||
-      !to_number(field[20], stat.num_threads) ||
       !to_number(field[22], stat.starttime_ticks) ||
       !to_number(field[39], stat.processor)) {
     return malformed("stat", text);
@@ -73,38 +70,24 @@ Result<SchedStat> parse_schedstat(std::string_view text) {
 
 Result<ProcStatus> parse_status(std::string_view text) {
   ProcStatus status;
-  unsigned found = 0;
+  bool has_tgid = false, has_uid = false;
   while (!text.empty()) {
     std::string_view line = take_line(text);
     std::string_view rest = line;
     std::string_view key = take_word(rest);
     bool good = true;
     if (key == "Tgid:") {
-      good = take_number(rest, status.tgid);
-      found |= 1;
+      good = has_tgid = take_number(rest, status.tgid);
     } else if (key == "Uid:") {
-      good = take_number(rest, status.real_uid) &&
-             take_number(rest, status.effective_uid);
-      found |= 2;
-    } else if (key == "Gid:") {
-      good = take_number(rest, status.real_gid) &&
-             take_number(rest, status.effective_gid);
-      found |= 4;
+      good = has_uid = take_number(rest, status.real_uid);
     } else if (key == "NSpid:") {
       auto pids = parse_pid_list(rest);
       good = pids.ok();
       if (good) status.ns_pids = std::move(*pids);
-    } else if (key == "Cpus_allowed_list:") {
-      auto cpus = CpuSet::parse(rest);
-      good = cpus.ok();
-      if (good) status.cpus_allowed = std::move(*cpus);
-      found |= 8;
     }
     if (!good) return malformed("status", line);
   }
-  if (found != 15) {
-    return invalid("/proc/PID/status: no Tgid, Uid, Gid or Cpus_allowed_list");
-  }
+  if (!has_tgid || !has_uid) return invalid("/proc/PID/status: no Tgid or Uid");
   return status;
 }
 

@@ -27,9 +27,6 @@ struct ProcStat {
   std::string comm;  // chosen by the process; may hold ' ' and ')'
   char state = '?';  // 'Z' and 'X' count as dead
   pid_t ppid = 0;
-  uint64_t utime_ticks = 0;
-  uint64_t stime_ticks = 0;
-  uint64_t num_threads = 0;
   uint64_t starttime_ticks = 0;  // since boot; with the pid, an identity
   int processor = 0;             // CPU that it last ran on
 
@@ -48,11 +45,7 @@ struct SchedStat {
 struct ProcStatus {
   pid_t tgid = 0;  // the process that a thread belongs to
   uid_t real_uid = 0;
-  uid_t effective_uid = 0;
-  gid_t real_gid = 0;
-  gid_t effective_gid = 0;
   std::vector<pid_t> ns_pids;  // outermost namespace first; may be empty
-  CpuSet cpus_allowed;
 };
 [[nodiscard]] Result<ProcStatus> parse_status(std::string_view text);
 

@@ -49,9 +49,6 @@ TEST_CASE("stat of a process with parentheses in its name is parsed") {
   CHECK(stat->comm == "a) R 1 (b");
   CHECK(stat->state == 'S');
   CHECK(stat->ppid == 24313);
-  CHECK(stat->utime_ticks == 22);
-  CHECK(stat->stime_ticks == 0);
-  CHECK(stat->num_threads == 2);
   CHECK(stat->starttime_ticks == 241077);
   CHECK(stat->processor == 0);
   CHECK_FALSE(stat->dead());
@@ -86,24 +83,16 @@ TEST_CASE("status of a captured process is parsed") {
   REQUIRE(status);
   CHECK(status->tgid == 24317);
   CHECK(status->real_uid == 1001);
-  CHECK(status->effective_uid == 1001);
-  CHECK(status->real_gid == 100);
-  CHECK(status->effective_gid == 100);
   CHECK(status->ns_pids == std::vector<pid_t>{24317});
-  CHECK(status->cpus_allowed == CpuSet{{0}});
 }
 
 TEST_CASE("status with namespaces and with a name like a field is parsed") {
   auto status = parse_status(
-      "Name:\tUid: 0\nTgid:\t7\nUid:\t5\t6\t5\t5\nGid:\t8\t9\t8\t8\n"
-      "NSpid:\t700\t40\t7\nCpus_allowed_list:\t0-1,4\n");
+      "Name:\tUid: 0\nTgid:\t7\nUid:\t5\t6\t5\t5\n"
+      "NSpid:\t700\t40\t7\n");
   REQUIRE(status);
   CHECK(status->real_uid == 5);
-  CHECK(status->effective_uid == 6);
-  CHECK(status->real_gid == 8);
-  CHECK(status->effective_gid == 9);
   CHECK(status->ns_pids == std::vector<pid_t>{700, 40, 7});
-  CHECK(status->cpus_allowed == CpuSet{{0, 1, 4}});
   CHECK_FALSE(parse_status("Tgid:\t7\n").ok());
   CHECK_FALSE(
       parse_status("Tgid:\tx\nUid:\t1 1\nGid:\t1 1\n"
