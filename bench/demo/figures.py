@@ -103,13 +103,6 @@ def ratios_to_optimum(runs, ceilings_of_set, optima):
     return [ours[index] / sum(optima[index]) for index in sorted(ours)]
 
 
-def gain_share(gain_over_stock, optimum_gain):
-    """Returns the achieved share of the possible gain over stock. Returns None
-    if the optimum gains nothing."""
-    possible = optimum_gain - 1
-    return (gain_over_stock - 1) / possible if possible > 0 else None
-
-
 # -- nobody loses -------------------------------------------------------------
 
 def paired_ratios(runs, baseline_of_job):

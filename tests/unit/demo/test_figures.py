@@ -53,10 +53,6 @@ class Gains(unittest.TestCase):
             figures.optimum_gains(runs_of([ROUND, ROUND]), CEILINGS,
                                   optima)[1], 2.5 / 2.5)
 
-    def test_the_gain_share_is_relative_to_the_optimal_gain(self):
-        self.assertAlmostEqual(figures.gain_share(1.19, 1.2), 0.95)
-        self.assertIsNone(figures.gain_share(1.0, 1.0))
-
 
 class WorstJob(unittest.TestCase):
     @staticmethod
