@@ -224,12 +224,11 @@ void Link::open_message(size_t index, const ZmqSocket::Message& message) {
     return complain(fmt::format(
         "a message of user {}: only root's are believed", opened->uid));
   }
-  Result<Guard::Admitted> admitted =
-      guard_.admit(*envelope, opened->uid, unix_s());
-  if (!admitted) return complain(admitted.error().message);
+  Result<uint64_t> missed = guard_.admit(*envelope, opened->uid, unix_s());
+  if (!missed) return complain(missed.error().message);
   Arrived arrived;
   arrived.controller = index;
-  arrived.missed = admitted->missed;
+  arrived.missed = *missed;
   arrived.uid = opened->uid;
   if (is_question) {
     // A question's node is only the client's host: keep the agent's route.

@@ -93,17 +93,14 @@ class Guard {
   Guard() : Guard(Limits{}) {}
   explicit Guard(const Limits& limits) : limits_(limits) {}
 
-  struct Admitted {
-    bool new_session = false;  // the first message seen of the session
-    uint64_t missed = 0;       // messages lost since the session's last one
-  };
+  // Returns the number of messages lost since the session's last one.
   // uid: the user who sealed the credential. Sessions are kept apart by user,
   // so that no user can block another's session by claiming its node.
   // Errors: kPermissionDenied  a replay or out of order; too old or from the
   //                            future: names the age and the remedy
   //         kLimit             too many sessions at once
   // On error nothing is remembered.
-  [[nodiscard]] Result<Admitted> admit(const Envelope& envelope, uid_t uid,
+  [[nodiscard]] Result<uint64_t> admit(const Envelope& envelope, uid_t uid,
                                        double now_unix_s);
 
   size_t sessions() const { return last_.size(); }

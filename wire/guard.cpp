@@ -74,8 +74,8 @@ Status Guard::make_room(uid_t uid, double now_unix_s) {
                   sessions_of(uid), uid, last_.size(), limits_.max_age_s)};
 }
 
-Result<Guard::Admitted> Guard::admit(const Envelope& envelope, uid_t uid,
-                                     double now_unix_s) {
+Result<uint64_t> Guard::admit(const Envelope& envelope, uid_t uid,
+                              double now_unix_s) {
   if (Status fresh = check_age(envelope, now_unix_s); !fresh) {
     return std::move(fresh).error();
   }
@@ -92,14 +92,14 @@ Result<Guard::Admitted> Guard::admit(const Envelope& envelope, uid_t uid,
     const uint64_t missed = envelope.sequence - last.sequence - 1;
     last = {envelope.sequence,
             std::max(last.sent_unix_s, envelope.sent_unix_s)};
-    return Admitted{false, missed};
+    return missed;
   }
   if (Status room = make_room(uid, now_unix_s); !room) {
     return std::move(room).error();
   }
   last_[key] = {envelope.sequence, envelope.sent_unix_s};
   ++sessions_of_user_[uid];
-  return Admitted{true, 0};
+  return uint64_t{0};
 }
 
 }  // namespace penstock
