@@ -3,7 +3,7 @@
 
     tests/check_commits.py [SUBJECT...]
 
-Without subjects, those of the commits since this rule was made are checked.
+Without arguments, it checks the subjects of all commits since this rule exists.
 """
 
 import pathlib
@@ -15,8 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LAST_UNCHECKED = "8fbb7f65c475cbf0841ae2f013bb8f5faf1605b4"
 MOST_CHARACTERS = 72
 SKIPPED = 77
-# First words that are no verb. Of the endings of nouns, participles and third
-# persons, -s, -ed and -ing, verbs have few.
+# First words that are not verbs. The endings -s, -ed and -ing mark nouns,
+# participles and third persons; few verbs have them.
 NO_VERBS = set("""
     a all an and another any both each every few five for four from his how if
     in it its many most no nobody none of on one others our so some such that
@@ -29,7 +29,7 @@ VERBS = set("""
 
 
 def fault(subject):
-    """What is wrong with a subject, or None."""
+    """The fault of a subject, or None."""
     if len(subject) > MOST_CHARACTERS:
         return f"{len(subject)} characters (allowed: {MOST_CHARACTERS})"
     found = re.fullmatch(r"[\w./-]+(?:, [\w./-]+)*: (\S+) \S.*", subject)
@@ -44,7 +44,7 @@ def fault(subject):
 
 
 def new_subjects():
-    """Subjects of the commits to check; None where git knows no history."""
+    """Subjects of the commits to check; None without git history."""
     shown = subprocess.run(
         ["git", "-C", ROOT, "log", "--no-merges", "--format=%s",
          f"{LAST_UNCHECKED}..HEAD"], stdout=subprocess.PIPE,

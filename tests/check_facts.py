@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""Facts that several files have to know are the same in all of them.
+"""Facts that several files repeat are the same in all of them.
 
-The fields of the progress page stand in common/page.h. The public struct of
-libpenstock, Python's offsets and the table in docs/protocol.md have the same
-fields. The files that docs/architecture.md names exist, and its picture is what
-its script draws. The loader options of common/options.cpp are those of
-spank_penstock(8), the policies of common/policy.h and the keys of common/config_keys.cpp those of
-penstock.conf(5), and few other files name one. One file names a metric;
-docs/metrics.md and the dashboard have no others. Few files name a stall of
-common/wall_parts.h, or a counter of the page.
+- The progress page's fields in common/page.h are those of libpenstock's public
+  struct, of Python's offsets and of the table in docs/protocol.md.
+- The files that docs/architecture.md names exist, and its picture is the
+  present output of its script.
+- The loader options of common/options.cpp are those of spank_penstock(8). The
+  policies of common/policy.h and the keys of common/config_keys.cpp are those of
+  penstock.conf(5). Few other files name any of them.
+- Only one file names a metric; docs/metrics.md and the dashboard name no others.
+- Few files name a stall of common/wall_parts.h, or a counter of the page.
 """
 
 import functools
@@ -20,35 +21,37 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ("moment", "counter", "level", "state")
 
-# Files of the product that may name an option: the table, and three that meet
-# options as users do: a public header, a Python module, a benchmark.
+# Files of the product that may name an option: the table, a public header, a
+# Python module and a benchmark.
 MOST_FILES_OF_OPTION = 4
 
 # Files that may name a policy: the table, its objective, and the simulator,
-# which has baselines of the same names.
+# whose baselines have the same names.
 MOST_FILES_OF_POLICY = 5
 
-# Files that may have a configuration key as a text of its own (messages name
-# it within a sentence): the table, the doctor, which says what depends on it,
-# and a message that begins with it.
+# Files that may have a configuration key as a separate string (not within a
+# message): the table, the doctor, which reports dependent settings, and a
+# message that begins with the key.
 MOST_FILES_OF_KEY = 3
 
-# Files that may name a family of metrics: the code that writes it.
+# Files that may name a family of metrics: only the code that writes it.
 MOST_FILES_OF_FAMILY = 1
 
-# Files that may name a stall: the table, what measures it, the advice, two of
-# texts about this one alone, the history's released columns, the bench's two.
+# Files that may name a stall: the table, the code that measures it, the advice,
+# two files with texts about this stall alone, the history's released columns,
+# and two of the benchmarks.
 MOST_FILES_OF_STALL = 8
 
-# Files that may name a counter: the page's ends (page, C, Python), and those
-# that count it, bound it or make a figure of it. The loader's and the exchange's
-# times have the most, because C and Python count them each by its own code.
+# Files that may name a counter: the page's ends (page, C, Python), and the
+# files that count it, bound it or compute a figure from it. The times of the
+# loader and of the exchange are in the most files, because C and Python count
+# each separately.
 MOST_FILES_OF_COUNTER = 10
-# Words that other things have for a name, too: no search finds the counter.
+# Names that are also common words: a search cannot find the counter.
 COMMON_WORDS = ("samples", "steps", "bytes", "prepared", "cached", "peer",
                 "wait_ns")
-# Start of a path -> what its files name where they name no counter of the page,
-# or an interface whose bytes are fixed.
+# Start of a path -> meaning of the name in its files, which is not a counter of
+# the page, or is part of an interface with fixed bytes.
 NOT_OF_PAGE = {
     "bench/": "figures of a benchmark",
     "loader/api/c_api.cpp": "the loader's C interface",
@@ -66,7 +69,7 @@ NOT_OF_PAGE = {
 
 
 def read(path):
-    """The text of a file, by its path from the root."""
+    """The text of a file; path is relative to the root."""
     return (ROOT / path).read_text("utf-8")
 
 
@@ -82,14 +85,15 @@ def product():
 
 
 def files_naming(pattern, besides=()):
-    """Paths of the product's files that match; not those that start so."""
+    """Paths of the product's files that match, without those that start with
+    a text of `besides`."""
     return [path for path, text in product().items()
             if not path.startswith(tuple(besides))
             and re.search(pattern, text, re.MULTILINE)]
 
 
 def named_too_often(fact, pattern, most, besides=()):
-    """A line if more than `most` files name a fact."""
+    """A line if more than `most` files name a fact, else no line."""
     files = files_naming(pattern, besides)
     if len(files) <= most:
         return []
@@ -105,14 +109,14 @@ def page_fields():
 
 
 def python_fields():
-    """The same of Python's end."""
+    """The same of Python's copy."""
     return re.findall(r'^    \("(\w+)", "(\w+)"\),$',
                       read("libpenstock/python/penstock/_pages.py"),
                       re.MULTILINE)
 
 
 def documented_fields():
-    """The same of the protocol's description."""
+    """The same of the protocol's document."""
     found = re.findall(rf"^\| `(\w+)` \| ({'|'.join(KINDS)}) \|",
                        read("docs/protocol.md"), re.MULTILINE)
     return [(kind, name) for name, kind in found]
@@ -127,13 +131,13 @@ def public_fields():
 
 
 def check_page():
-    """Lines about ends that have other fields than the page."""
+    """Lines about copies with other fields than the page."""
     fields = page_fields()
     wrong = []
     for where, found, expected in (
             ("libpenstock/python/penstock/_pages.py", python_fields(), fields),
             ("docs/protocol.md", documented_fields(), fields),
-            # The order is the ABI's own.
+            # The order of this struct is part of the ABI.
             ("libpenstock/include/penstock.h", sorted(public_fields()),
              sorted(name for kind, name in fields if kind != "moment"))):
         if found != expected:
@@ -149,7 +153,8 @@ def options():
 
 
 def check_options():
-    """Lines about the options' manual page, and files that name one."""
+    """Lines about the options' manual page, and about options that too many
+    files name."""
     manual = "docs/man/spank_penstock.8"
     text = read(manual)
     listed = re.findall(r"^\.It Fl -(loader\S*)", text, re.MULTILINE)
@@ -183,7 +188,8 @@ def policies():
 
 
 def check_policies():
-    """Lines about policies that many files name, or that have no manual."""
+    """Lines about policies that too many files name, or that the manual
+    lacks."""
     wrong = []
     for policy in policies():
         wrong += named_too_often(policy, rf"\b{policy}\b",
@@ -218,7 +224,7 @@ def config_words():
 
 
 def check_config():
-    """Lines about keys without a manual, or with other values there."""
+    """Lines about keys that the manual lacks, or whose values differ there."""
     manual = "docs/man/penstock.conf.5"
     items = dict(re.findall(r"^\.It Cm (\w+) Ns =(.*?)(?=^\.It|^\.Ss|\Z)",
                             read(manual), re.MULTILINE | re.DOTALL))
@@ -244,7 +250,8 @@ def families():
 
 
 def check_metrics():
-    """Lines about metrics that differ in the code, the table, the panels."""
+    """Lines about metrics that differ between the code, the table and the
+    panels."""
     table = "docs/metrics.md"
     documented = re.findall(r"^\| `(penstock_\w+)` \| (\w+) \|", read(table),
                             re.MULTILINE)
@@ -271,7 +278,7 @@ def stalls():
 
 
 def check_counters():
-    """Lines about stalls and counters of the page that many files name."""
+    """Lines about stalls and counters of the page that too many files name."""
     wrong = []
     for enumerator, key in stalls():
         wrong += named_too_often(key, f"{enumerator}|{key}",
@@ -297,7 +304,8 @@ def named_files(text):
 
 
 def check_map():
-    """Lines about what docs/architecture.md says of files."""
+    """Lines about missing files and an outdated picture in
+    docs/architecture.md."""
     wrong = [f"docs/architecture.md: there is no {name}"
              for name in named_files(read("docs/architecture.md"))
              if not any(ROOT.glob(name))]

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Each folder includes only what its layer may.
+"""Each folder includes only headers of the layers that its layer may use.
 
-And no type of one namespace is defined twice: a linker takes either for both.
+No two files define the same type in one namespace: a linker would silently use
+one for both.
 """
 
 import pathlib
@@ -9,8 +10,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Layer -> layers whose headers it may include, besides its own; a header's
-# path allows that one only. A layer inside another one stands before it.
+# Layer -> layers whose headers it may include, besides its own. A path of a
+# header allows only that header. A layer inside another one precedes it.
 MAY_INCLUDE = {
     "common": [],
     "wire": ["common"],
@@ -62,14 +63,15 @@ MAY_INCLUDE = {
               "predictor", "report", "select_ext/allocator",
               "select_ext/ctld", "select_ext/job_submit", "tools"],
 }
-# Layers without I/O, clocks and logging, and headers that they may not include.
+# Layers without I/O, clocks and logging, and the headers that they must not
+# include.
 PURE = ["exchange/plan", "node_agent/plan", "predictor", "select_ext/allocator",
         "wire"]
 IMPURE = (r"(dirent|dlfcn|fcntl|poll|pthread|signal|time|unistd)\.h$"
           r"|sys/(?!types\.h)|linux/"
           r"|(chrono|ctime|filesystem|fstream|iostream|mutex|random|thread)$"
           r"|common/(admin_file|clock|event_loop|log|state_dir|unique_fd)\.h")
-# Outside headers that only some folders may include.
+# System and library headers that only some folders may include.
 RESERVED = {
     r"slurm/(?!slurm_version\.h)": ["spank_plugin", "common/slurm_release.h"],
     r"common/slurm_release\.h": ["select_ext/job_submit",
@@ -87,12 +89,13 @@ RESERVED = {
 }
 
 
-# What is installed is included as others include it: folder -> layer.
+# Installed headers, which are included by their installed path: folder ->
+# layer.
 PUBLIC = {"penstock/loader": "loader/include", "penstock/result.h": "common"}
 
 
 def layer_of(path):
-    """The layer that a path from the root, or a public one, is in, or None."""
+    """The layer of a path from the root, or of a public one; None: no layer."""
     for folder, layer in PUBLIC.items():
         if path == folder or path.startswith(folder + "/"):
             return layer
@@ -101,7 +104,7 @@ def layer_of(path):
 
 
 def check_file(path):
-    """What is wrong with one source file, as lines of text."""
+    """Faults of one source file, as lines of text."""
     name = str(path.relative_to(ROOT))
     layer = layer_of(name)
     wrong = []

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Runs tests by ctest, prints the slowest, and gives some a second try.
+"""Runs tests with ctest, prints the slowest, and gives some a second try.
 
     tests/suite.py BUILD_DIRECTORY [CTEST-OPTION...]
 
-Work of others on the machine can fail a test of the labels `cluster` and
-`timing` that passes alone. Such a test is printed as `flaky: NAME` and does not
-fail the run; tests/flakes finds out how often it fails. Other tests get no
-second try. The exit status is 0, or ctest's.
+Other load on the machine can fail a test labelled `cluster` or `timing`. If it
+passes in a second run, alone, it is printed as `flaky: NAME` and does not fail
+the run; tests/flakes measures its rate of failures. Other tests get no second
+try. The exit status is 0, or ctest's.
 """
 
 import json
@@ -58,8 +58,8 @@ def print_slowest(report):
 
 
 def print_not_measured(report):
-    """Prints the cases that tests/cluster/quiet.py gave up, of tests that
-    pass: ctest shows no output of these."""
+    """Prints the cases of passing tests that tests/cluster/quiet.py skipped:
+    ctest does not show the output of passing tests."""
     for case in xml.parse(report).iter("testcase"):
         for line in (case.findtext("system-out") or "").splitlines():
             if "NOT MEASURED" in line:

@@ -1,5 +1,5 @@
-"""penstock bench loader runs, with the peers that Debian has, and names those
-that are missing."""
+"""penstock bench loader runs with Debian's peers, and names the missing
+ones."""
 
 import importlib.util
 import json
@@ -38,7 +38,7 @@ class BenchLoader(unittest.TestCase):
             self.assertNotIn(f"vs_{name}", figures)
             self.assertIn(f"missing: {name}: ", done.stderr)
         if "missing: pixels" not in done.stderr:
-            # Of 255 steps; that the loader meets its targets is measured.
+            # Of 255 steps. Another measurement checks the loader's targets.
             self.assertLess(figures["pixel_mean_worst"]["value"], 20)
 
     def test_a_directory_without_peers(self):

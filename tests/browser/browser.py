@@ -1,6 +1,6 @@
-"""A headless chromium that is told what to do over a pipe (DevTools protocol).
+"""A headless Chromium, controlled over a pipe (DevTools protocol).
 
-Every wait has an end; what was started is stopped, and nothing else.
+Every wait is bounded. Only processes that it started are stopped.
 """
 
 import base64
@@ -86,7 +86,7 @@ class Browser:
         return json.loads(text)
 
     def call(self, method, **params):
-        """What the browser answers to a command."""
+        """The browser's reply to a command."""
         self._number += 1
         command = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -107,7 +107,7 @@ class Browser:
             self.events.append(self._message(until))
 
     def show(self, file, width, scheme="light", media="screen"):
-        """Loads a file; its events are those since then."""
+        """Loads a file; clears the list of events first."""
         self.call("Emulation.setDeviceMetricsOverride", width=width,
                   height=900, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", media=media, features=[
@@ -117,7 +117,8 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def evaluate(self, expression):
-        """Of an expression of ours: the page's own policy does not hold."""
+        """Value of an expression of the test, to which the page's policy
+        does not apply."""
         answer = self.call("Runtime.evaluate", expression=expression,
                            returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
@@ -156,7 +157,7 @@ class Browser:
             self._process.wait(10)
             os.close(self._read)
             os.close(self._write)
-            # Its last files may still be on their way out.
+            # Its last files may not be written yet.
             for _ in range(50):
                 try:
                     self._folder.cleanup()

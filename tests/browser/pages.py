@@ -1,4 +1,4 @@
-"""The pages that the tests look at, as the program writes them."""
+"""The pages that the tests examine, as written by the program."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def write(report, folder, name="page"):
 
 
 class Pages:
-    """All sample reports as pages; each by its name."""
+    """All sample reports as pages, by name."""
 
     def __init__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-pages-")

@@ -1,4 +1,4 @@
-"""Pictures as PNG, as far as chromium writes them: 8 bits, RGB or RGBA."""
+"""Reads the PNG pictures that Chromium writes: 8 bits, RGB or RGBA."""
 
 import struct
 import zlib

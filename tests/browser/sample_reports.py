@@ -1,4 +1,5 @@
-"""Reports (docs/report.md) that the browser test draws. Always the same."""
+"""Reports (docs/report.md) that the browser test renders; the same in every
+run."""
 
 import math
 
@@ -15,7 +16,7 @@ def part(seconds, method):
 
 
 def noise(i, salt):
-    """-1 to 1, without any order that an eye would see."""
+    """Pseudo-random values from -1 to 1, without a visible pattern."""
     return math.sin(i * 12.9898 + salt * 78.233) * 43758.5453 % 2 - 1
 
 
@@ -29,7 +30,7 @@ def change(time_s, cause, cores, away, bandwidth, rate):
 
 
 def timeline(duration_s, points, grants):
-    """A course whose grant is grants(seconds) = home, away, bytes/s."""
+    """A timeline whose grant is grants(seconds) = home, away, bytes/s."""
     columns = {name: [] for name in (
         "begin_unix_s", "duration_s", "granted_home_cores",
         "granted_away_cores", "used_home_cores", "used_away_cores",
@@ -56,7 +57,7 @@ def timeline(duration_s, points, grants):
 
 
 def report(duration_s=312, points=312, changes=None, grants=None):
-    """A job that waits for data, borrows for a while and gives back."""
+    """A job that waits for data, borrows for a while and returns the CPUs."""
     def usual(time_s):
         share = time_s / duration_s
         away = 1.0 if 0.2 <= share < 0.93 else 0.0
@@ -152,7 +153,8 @@ def what_if(ceiling=846, corner=12, enough=3.63, here=(1.63, 366)):
 
 
 def long_report():
-    """10,000 samples of history and as many changes as a report may hold."""
+    """10,000 samples of history, and the maximum number of changes of a
+    report."""
     duration_s, count = 10000, 1024
     causes = ("measured_change", "job_end", "recall", "task_start")
 
@@ -177,7 +179,7 @@ def long_report():
 
 
 def hostile_report():
-    """Texts as a user would choose them who means ill, and as long as may be."""
+    """Hostile texts of a user, each of the maximum length."""
     out = report()
     attack = "</title><script>document.title='taken'</script><b onload=x>\"'&"
     out["job_name"] = attack + "\u202eevil\x1b[2J" + "W" * 160
@@ -195,7 +197,7 @@ def hostile_report():
 
 
 def bare_report():
-    """A job that runs and of which nothing but its name is known."""
+    """A running job of which only the name is known."""
     out = report()
     out.update({"running": True, "end_unix_s": None, "options": [],
                 "floor_rate": None, "changes": [], "notes": [],

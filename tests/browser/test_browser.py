@@ -1,7 +1,7 @@
-"""The HTML report in a real browser, Debian's chromium, without a screen.
+"""The HTML report in a real browser, Debian's Chromium, without a screen.
 
-PENSTOCK_UPDATE_GOLDEN=1 writes the reference pictures anew. Whole pages, to be
-looked at, are written to PENSTOCK_BUILD_DIR/tests/browser.
+PENSTOCK_UPDATE_GOLDEN=1 rewrites the reference pictures. Whole pages for
+inspection are written to PENSTOCK_BUILD_DIR/tests/browser.
 """
 
 import os
@@ -20,13 +20,13 @@ LOAD_MS = 1000
 # Width, scheme and medium; the printed width is A4's less its margins.
 VIEWS = {"light": (1280, "light", "screen"), "dark": (1280, "dark", "screen"),
          "phone": (360, "light", "screen"), "print": (680, "light", "print")}
-# Pictures are taken at a quarter of their size and compared in squares of 2
-# pixels, 8 of the page's: an average of a channel (0 to 255) may differ by
-# WORST in one square and by MEAN over all of them.
+# Pictures have a quarter of the page's size, and are compared in squares of 2
+# pixels (8 of the page's). An average of a channel (0 to 255) may differ by
+# WORST in one square and by MEAN over all squares.
 SCALE, BLOCK, WORST, MEAN = 0.25, 2, 4, 0.5
-# Texts are hidden meanwhile, and checked by what they say and where they are:
-# their looks are the fonts' of each machine. Drawings stand where no text moves
-# them, as hatches look different between two pixels.
+# Texts are hidden in pictures, because fonts differ between machines; other
+# checks cover their content and position. Drawings are moved to fixed
+# positions, because hatches differ between fractions of a pixel.
 ALONE = """(() => {
   const sheet = document.createElement("style");
   sheet.textContent = "body, svg text { visibility: hidden; }" +
@@ -49,7 +49,7 @@ NOISE = {"Log.entryAdded", "Runtime.consoleAPICalled",
 
 
 def differs(picture, reference):
-    """How a picture differs from its reference, or None."""
+    """Difference of a picture from its reference, as text, or None."""
     now, then = (png.blocks(png.decoded(data), BLOCK)
                  for data in (picture, reference))
     if [len(row) for row in now] != [len(row) for row in then]:
@@ -96,7 +96,8 @@ class Shown(unittest.TestCase):
                 for name, box in boxes.items()}
 
     def differences(self, view):
-        """Names of the drawings that differ from the reference, and how."""
+        """Names of the drawings that differ from the reference, with the
+        differences."""
         out = {}
         pictures = self.pictures()
         self.assertEqual(sorted(pictures), sorted(DRAWINGS))
@@ -155,7 +156,7 @@ class Shown(unittest.TestCase):
         self.browser.show(attacked, *VIEWS["light"])
         self.assertEqual(self.browser.evaluate("document.title"),
                          "Penstock: job 4711")
-        # The console does say something, so that its silence means something.
+        # A control: the console does report an error.
         self.assertTrue([event for event in self.browser.events
                          if event["method"] == "Log.entryAdded"])
 
@@ -163,7 +164,7 @@ class Shown(unittest.TestCase):
         taken_ms = []
         for _ in range(3):
             self.show("long")
-            # Two frames later all is painted.
+            # After two frames the page is painted.
             taken_ms.append(self.browser.evaluate("""
                 new Promise((done) => requestAnimationFrame(
                     () => requestAnimationFrame(

@@ -8,7 +8,7 @@ import pages
 import sample_reports
 
 MAX_BYTES = 300_000
-# What a browser needs nothing for: no element of these is in a page.
+# Elements for which a browser loads or runs something: no page has them.
 NEVER = {"script", "img", "link", "iframe", "object", "embed", "base", "form",
          "a", "use", "image", "foreignObject", "audio", "video", "input"}
 
@@ -88,7 +88,7 @@ class Page(unittest.TestCase):
                         self.assertTrue(named[name])
                     self.assertGreater(len(figure.findall(".//tbody/tr")), 1)
                     drawings += 1
-                # The others are swatches and patterns, and parts of a drawing.
+                # The others are swatches, patterns, and parts of a drawing.
                 inner = {part for svg in tree.iter("svg")
                          for part in svg.iter("svg") if part is not svg}
                 for svg in tree.iter("svg"):

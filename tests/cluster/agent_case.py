@@ -10,7 +10,7 @@ import embedded
 import hierarchy
 import quiet
 
-CPU_S_PER_SAMPLE = 0.001  # what the profiles say; penstockd corrects it
+CPU_S_PER_SAMPLE = 0.001  # as the profiles have it; penstockd corrects it
 
 
 class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
@@ -19,7 +19,7 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # Jobs reach neither a closed source tree nor its build.
+        # Users' jobs may lack access to the source tree and its build.
         cls.train = cls.cluster.expose(
             embedded.build_directory() / "bin" / "penstock-train")
         cls.data = f"{cls.cluster.directory}/bin/jpeg"
@@ -31,7 +31,8 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
     # -- jobs -----------------------------------------------------------------
 
     def profile(self, name, slices):
-        """A profile of a job that needs so many cores; its path."""
+        """Writes a profile of a job that needs this number of cores; returns
+        its path."""
         path = pathlib.Path(self.cluster.home(), f"{name}.toml")
         path.write_text(
             f'name = "{name}"\n'
@@ -49,19 +50,20 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
 
     def submit(self, name, slices, flags=(), seconds=cluster_case.LONG_S,
                **more):
-        """A managed job that needs so many cores; waits until it runs."""
+        """Submits a managed job that needs this number of cores; waits until
+        it runs."""
         job = self.cluster.sbatch(
             self.trainer(name, slices, seconds),
             flags=["--loader=auto",
                    f"--loader-model={self.profile(name, slices)}", *flags],
             **more)
-        # One failed test must not fail the next.
+        # A failed test must not affect the next one.
         self.addCleanup(self.cluster.cancel, str(job))
         self.cluster.wait_job(job, "RUNNING")
         return job
 
     def lend(self, suffix):
-        """(lender, borrower), two jobs, once a thread is away."""
+        """Two jobs (lender, borrower), as soon as a thread is away."""
         lender = self.submit(f"lender{suffix}", 1 / 3)
         borrower = self.submit(f"borrower{suffix}", 4)
         self.wait_away(borrower)
@@ -76,7 +78,7 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
             raise embedded.ClusterError(f"{error}{self.jobs_as_text()}") from None
 
     def jobs_as_text(self):
-        """What penstockd says of its jobs, for the text of an error."""
+        """penstockd's view of its jobs, for an error message."""
         try:
             jobs = self.cluster.status()["jobs"]
         except (OSError, embedded.ClusterError) as error:
@@ -95,7 +97,7 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
         return hierarchy.held_by(self.cluster.node, job)
 
     def away_cpus(self, job):
-        """The CPUs of the job's away group, as the kernel has them."""
+        """The CPUs of the job's away group, as the kernel lists them."""
         return hierarchy.away_cpus(self.cluster.node, job)
 
     def away_threads(self, job):
@@ -106,14 +108,16 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
                   lambda: self.away_threads(job), timeout)
 
     def wait_lent_again(self, lender, borrower):
-        """After both have been measured. An emulated CPU is so slow that the
-        lender is found to need more than it has, and may be lent it."""
+        """Waits for a loan after both jobs have been measured. Emulated CPUs
+        are so slow that the lender is measured to need more than it has;
+        then it is the borrower."""
         self.wait(f"a thread of job {borrower} to be away", lambda: (
             self.away_threads(borrower)
             or embedded.PATIENCE > 1 and self.away_threads(lender)))
 
     def rate(self, name, seconds):
-        """Samples/s of a trainer over the next seconds, from its own log."""
+        """Samples/s of a trainer over the next seconds, from the trainer's
+        own log."""
         return self.rate_in_log(name, seconds)
 
     def reports(self, job):
@@ -121,7 +125,7 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
         return sorted(glob.glob(f"{self.cluster.directory}/reports/{job}.*"))
 
     def check_nothing_left(self):
-        """No group of ours is left once the queue is empty."""
+        """Fails if groups of ours remain after the queue is empty."""
         self.cluster.wait_empty()
         self.wait("penstockd's groups to be removed",
                   lambda: not self.cluster.penstock_cgroups())

@@ -8,7 +8,7 @@ import unittest
 
 import embedded
 
-LONG_S = 120 * embedded.PATIENCE  # longer than any test needs its jobs
+LONG_S = 120 * embedded.PATIENCE  # longer than any test's jobs run
 
 
 class ClusterCase(unittest.TestCase):
@@ -21,12 +21,12 @@ class ClusterCase(unittest.TestCase):
         cls.cluster.start()
 
     def setUp(self):
-        # Each test finds an idle node.
+        # Each test starts on an idle node.
         self.cluster.wait_empty()
 
     def run(self, result=None):
-        """With what the daemons said where it fails: their logs go with the
-        cluster."""
+        """Runs a test. A failure quotes the daemons' logs, which vanish with
+        the cluster."""
         wrong = len(result.failures) + len(result.errors) if result else 0
         begun = time.monotonic()
         done = super().run(result)
@@ -36,12 +36,12 @@ class ClusterCase(unittest.TestCase):
         return done
 
     def check_time(self, measured, bound):
-        """Fails where it took longer, unless the machine is an emulated one."""
+        """Fails if it took longer, unless the machine is emulated."""
         if embedded.PATIENCE == 1:
             self.assertLessEqual(measured, bound)
 
     def rate_in_log(self, name, seconds):
-        """Samples/s of the next seconds, by the log NAME.log of a
+        """Samples/s over the next seconds, from the log NAME.log of a
         penstock-train in its user's home."""
         log = pathlib.Path(self.cluster.home(), f"{name}.log")
 
@@ -57,7 +57,7 @@ class ClusterCase(unittest.TestCase):
         def is_long_enough():
             nonlocal start, end
             found = points()
-            # An earlier job of that name had the file.
+            # An earlier job of that name may have left the file.
             if start not in found:
                 start = found[-1] if found else None
                 return False
@@ -71,8 +71,8 @@ class ClusterCase(unittest.TestCase):
 
 
 def main():
-    """unittest.main(), or a skip that ctest recognises: of a file of which
-    nothing ran too."""
+    """unittest.main(), or the skip status of ctest if no test of the file
+    ran."""
     reason = embedded.missing()
     if reason:
         print(f"SKIPPED: {reason}")

@@ -1,15 +1,15 @@
 """A real Slurm of one node in one private directory, for tests and the demo.
 
-Own munged (own key and socket), slurmctld, slurmd and, when asked, penstockd,
-on loopback and free ports, beside whatever Slurm or munge the machine runs.
-Needs root, Debian's Slurm packages and control groups.
+It runs a private munged (with its own key and socket), slurmctld, slurmd and,
+if requested, penstockd, on loopback and free ports. The machine's own Slurm and
+munge are unaffected. Needs root, Debian's Slurm packages and control groups.
 
     with EmbeddedCluster(agent=True) as cluster:
         job = cluster.sbatch("#!/bin/sh\\nsleep 1\\n", gpus=1)
         cluster.wait_job(job, "COMPLETED", timeout=30)
 
 All waits are bounded; a ClusterError quotes the last lines of the logs.
-janitor.py removes everything, even when this process is killed with -9.
+janitor.py removes everything, even after kill -9 of this process.
 """
 
 import array
@@ -43,17 +43,18 @@ ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
 
 
 class ClusterError(Exception):
-    """What the cluster could not do, and the last lines of its logs."""
+    """The operation that failed, and the last lines of the cluster's logs."""
 
 
 def build_directory():
-    """Where the binaries are: $PENSTOCK_BUILD_DIR, or the release preset's."""
+    """Folder of the binaries: $PENSTOCK_BUILD_DIR, or that of the preset
+    release."""
     return pathlib.Path(os.environ.get("PENSTOCK_BUILD_DIR",
                                        ROOT / "build" / "release"))
 
 
 def missing():
-    """Why no cluster can run here, as a sentence, or ""."""
+    """The reason why no cluster can run here, as a sentence, or ""."""
     if os.geteuid() != 0:
         return "root is needed (Slurm's daemons make cgroups and devices)"
     reason = hierarchy.missing()
@@ -67,17 +68,17 @@ def missing():
 
 
 class EmbeddedCluster:
-    """One node; see the module's text. Not thread-safe but for srun().
+    """One node; see the module's docstring. Only srun() is thread-safe.
 
     cpus       None: the machine's own CPUs and layout
     agent      run penstockd from build_directory()
     plugin     False: Slurm without the plugin (the demo's `stock`)
-    accounts   with the plugin that tells penstockd of jobs' accounts
-    policy, pools, agent_lines   of penstock.conf, see start_agent()
-    plugin_arguments   more of them for plugstack.conf, "key=value" each
-    slurm_lines, partition   more text for slurm.conf and its partition
-    users      how many ordinary users to make; self.users has their names
-    counted_gres   (name, count) each: more GRES of the node, without devices
+    accounts   load the plugin that reports jobs' accounts to penstockd
+    policy, pools, agent_lines   for penstock.conf, see start_agent()
+    plugin_arguments   further arguments in plugstack.conf, "key=value" each
+    slurm_lines, partition   further text for slurm.conf and its partition
+    users      number of ordinary users to make; self.users has their names
+    counted_gres   (name, count) each: further GRES of the node, without devices
     submit     lines of penstock.conf with which slurmctld loads
                job_submit_penstock.so ("{directory}" stands for the cluster's);
                None: it does not
@@ -123,12 +124,13 @@ class EmbeddedCluster:
     # -- life ---------------------------------------------------------------
 
     def start(self):
-        """Everything up and the node idle, or a ClusterError."""
+        """Starts all daemons and waits until the node is idle; raises
+        ClusterError."""
         reason = missing()
         if reason:
             raise ClusterError(reason)
         if threading.current_thread() is threading.main_thread():
-            # So that TERM, too, unwinds the stack and runs stop().
+            # TERM then unwinds the stack, too, and runs stop().
             signal.signal(signal.SIGTERM, lambda *unused: sys.exit(143))
         self._start_janitor()
         self._make_directories()
@@ -148,7 +150,8 @@ class EmbeddedCluster:
             DAEMON_TIMEOUT_S, ("slurmctld", "slurmd"))
 
     def stop(self):
-        """Removes all of it; may be called at any time and more than once."""
+        """Removes the whole cluster; may be called at any time and
+        repeatedly."""
         if self._janitor is not None:
             keeper, self._janitor = self._janitor, None
             keeper.stdin.close()
@@ -193,7 +196,7 @@ class EmbeddedCluster:
             argv = ["useradd", "--no-create-home", "--home-dir", home,
                     "--shell", "/bin/bash", "--no-user-group", "--comment",
                     janitor.USER_COMMENT, name]
-            # Another program may hold the lock of /etc/passwd for a moment.
+            # Another program may briefly hold the lock of /etc/passwd.
             self._wait(f"useradd {name}", lambda argv=argv: subprocess.run(
                 argv, capture_output=True, check=False).returncode == 0, 20)
             entry = pwd.getpwnam(name)
@@ -201,7 +204,7 @@ class EmbeddedCluster:
             os.chown(home, entry.pw_uid, entry.pw_gid)
 
     def write_files(self):
-        """Writes Slurm's configuration; a test may put its own in place."""
+        """Writes Slurm's configuration; tests may override it."""
         plugins = [self.expose(self.build / "lib" / name)
                    for name in self._plugins]
         cpus, lines, partition, counted_gres = self._slurm_settings
@@ -221,7 +224,8 @@ class EmbeddedCluster:
             self.expose(self.build / "lib" / "job_submit_penstock.so"))
 
     def write_submit_conf(self, lines):
-        """penstock.conf as slurmctld's plugin reads it when it is loaded."""
+        """Writes the penstock.conf that slurmctld's plugin reads when it is
+        loaded."""
         slurm_files.write(f"{self.directory}/penstock.conf",
                           "\n".join([*self.filled_in(lines), ""]))
 
@@ -230,13 +234,14 @@ class EmbeddedCluster:
         return [line.format(directory=self.directory) for line in lines]
 
     def home(self, user=None):
-        """The user's home, where its jobs run and write their output."""
+        """The user's home: working directory and output folder of its jobs."""
         return f"{self.directory}/home/{user or self.user}"
 
     def expose(self, path):
-        """A copy of the file where ordinary users reach it; its path.
+        """Copies the file to a folder that ordinary users can access; returns
+        its path.
 
-        The source tree may stand in a home that is closed to them."""
+        The source tree may be in a home that is closed to them."""
         try:
             return shutil.copy(path, f"{self.directory}/bin")
         except FileNotFoundError as error:
@@ -246,12 +251,13 @@ class EmbeddedCluster:
     # -- daemons ------------------------------------------------------------
 
     def _caged(self, argv):
-        """argv as a process of the cage, which all its children stay in."""
+        """Runs argv as a process of the cage, in which all its children
+        stay."""
         return ["/bin/sh", "-c", 'echo 0 >"$0"/cgroup.procs && exec "$@"',
                 self._cage, *map(str, argv)]
 
     def _start_daemon(self, name, *argv, env=None):
-        # slurmctld and slurmd keep logs of their own beside this one.
+        # slurmctld and slurmd also write their own logs.
         with open(f"{self.directory}/log/{name}.out", "ab") as log:
             self._daemons[name] = subprocess.Popen(
                 self._caged(argv), stdin=subprocess.DEVNULL, stdout=log,
@@ -270,7 +276,7 @@ class EmbeddedCluster:
             f"{self.directory}/munge.sock"), DAEMON_TIMEOUT_S, ("munged",))
 
     def start_agent(self, *, policy=None, pools=None, lines=None):
-        """Starts penstockd; what is None is as it was given last."""
+        """Starts penstockd; an argument of None keeps its last value."""
         given = (policy, pools, lines)
         self._agent_settings = tuple(
             old if new is None else new
@@ -284,7 +290,8 @@ class EmbeddedCluster:
                    DAEMON_TIMEOUT_S, ("penstockd",))
 
     def restart_controller(self):
-        """slurmctld anew, with the jobs it had; the node is known again."""
+        """Restarts slurmctld with its jobs; waits until it knows the node
+        again."""
         daemon = self._daemons.pop("slurmctld")
         daemon.terminate()
         daemon.wait(DAEMON_TIMEOUT_S)
@@ -305,7 +312,7 @@ class EmbeddedCluster:
             return probe.connect_ex(self.socket_path) == 0
 
     def stop_agent(self, number=signal.SIGTERM, timeout=20):
-        """Ends penstockd with the signal; its exit status."""
+        """Ends penstockd with the signal; returns its exit status."""
         return self._stop_daemon("penstockd", number, timeout)
 
     def _stop_daemon(self, name, number, timeout=20):
@@ -327,7 +334,7 @@ class EmbeddedCluster:
 
     def _run(self, argv, user=None, timeout=COMMAND_TIMEOUT_S, extra_env=None,
              text_in=None):
-        """Runs a Slurm command in the cage, as user (None: as root)."""
+        """Runs a Slurm command in the cage as user (None: root)."""
         env = dict(self.env, **(extra_env or {}))
         cwd = self.directory
         if user is not None:
@@ -352,13 +359,15 @@ class EmbeddedCluster:
 
     def srun(self, *command, user=None, gpus=1, cpus=1, flags=(), env=None,
              timeout=COMMAND_TIMEOUT_S):
-        """srun's CompletedProcess (returncode, stdout, stderr as text)."""
+        """Runs srun; its CompletedProcess (returncode, stdout, stderr as
+        text)."""
         return self._run(["srun", *self._resources(gpus, cpus, flags),
                           *command], user or self.user, timeout, env)
 
     def try_sbatch(self, script, user=None, gpus=1, cpus=1, flags=(),
                    env=None):
-        """sbatch's CompletedProcess, for jobs that may be refused.
+        """Runs sbatch, also for jobs that may be rejected; its
+        CompletedProcess.
 
         script: the text of a batch script, or a command as a list."""
         if not isinstance(script, str):
@@ -370,23 +379,24 @@ class EmbeddedCluster:
                          text_in=script + "\n")
 
     def sbatch(self, script, **options):
-        """Submits as try_sbatch() does; the job's id, or a ClusterError."""
+        """Submits like try_sbatch(); returns the job's id, or raises
+        ClusterError."""
         done = self.try_sbatch(script, **options)
         if done.returncode != 0:
             raise ClusterError("sbatch: " + done.stderr + self.logs())
         return int(done.stdout.strip().split(";")[0])
 
     def command(self, *argv, user=None, timeout=COMMAND_TIMEOUT_S, env=None):
-        """Any other command, inside the cluster's environment."""
+        """Runs any other command in the cluster's environment."""
         return self._run([*argv], user, timeout, env)
 
     def job(self, job_id):
-        """What `scontrol show job` says, as a dict of texts."""
+        """The output of `scontrol show job` as a dict of texts."""
         done = self._run(["scontrol", "-o", "show", "job", job_id])
         return dict(re.findall(r"(\S+?)=(\S*)", done.stdout))
 
     def wait_job(self, job_id, state="COMPLETED", timeout=60):
-        """Waits for the state; a job that ended otherwise is an error."""
+        """Waits for the state; raises if the job ends in another state."""
         def reached():
             now = self.job(job_id).get("JobState", "unknown")
             if now != state and now in ENDED:
@@ -397,7 +407,7 @@ class EmbeddedCluster:
         self._wait(f"job {job_id} to be {state}", reached, timeout)
 
     def output(self, job_id, user=None):
-        """What the batch job has written into its default output file."""
+        """The batch job's default output file so far."""
         try:
             return pathlib.Path(self.home(user),
                                 f"slurm-{job_id}.out").read_text("utf-8")
@@ -422,7 +432,7 @@ class EmbeddedCluster:
     # -- what the node agent says --------------------------------------------
 
     def ask(self, packet, timeout=10):
-        """penstockd's reply to a message of this process."""
+        """Sends a message from this process; returns penstockd's reply."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
             channel.settimeout(timeout * PATIENCE)
             channel.connect(self.socket_path)
@@ -443,17 +453,17 @@ class EmbeddedCluster:
                                f"{reply.text}")
         fds = array.array("i", b"".join(data for _, _, data in ancillary))
         with os.fdopen(fds[0], "rb") as file:
-            # pread: the writer's offset in a memfd is ours too.
+            # pread: penstockd shares the memfd's file offset.
             return json.loads(os.pread(file.fileno(), 1 << 26, 0))
 
     def penstock_cgroups(self):
-        """The groups that penstockd has made and not removed, as paths."""
+        """Paths of the groups that penstockd has made and not removed."""
         return hierarchy.our_groups(self.node)
 
     # -- waiting and explaining ----------------------------------------------
 
     def _wait(self, what, condition, timeout, daemons=()):
-        """Polls; fails when time is up or one of the daemons has ended."""
+        """Polls; raises if the time is up or a daemon has ended."""
         timeout *= PATIENCE
         deadline = time.monotonic() + timeout
         while not condition():
@@ -468,7 +478,7 @@ class EmbeddedCluster:
             time.sleep(0.03)
 
     def logs(self, *names, lines=15):
-        """The last lines of each log (all logs if none is named)."""
+        """The last lines of each log (of all logs if none is named)."""
         text = ""
         for path in sorted(glob.glob(f"{self.directory}/log/*")):
             name = pathlib.Path(path).stem
@@ -482,10 +492,10 @@ class EmbeddedCluster:
 
 
 def take_slot():
-    """The first free slot and the abstract socket that holds it.
+    """The first free slot, and the abstract socket that reserves it.
 
-    Slots keep clusters apart that run at once; a killed cluster's names are
-    found, cleaned and used again by the next one in its slot."""
+    Slots separate concurrent clusters. The next cluster in a killed cluster's
+    slot finds its leftovers by name, cleans them up, and reuses the names."""
     for slot in range(100):
         lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:

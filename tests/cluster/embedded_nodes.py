@@ -1,6 +1,6 @@
-"""A real Slurm of several nodes on this machine: a slurmd and a penstockd for
-each, and penstockctld. All nodes have the machine's own CPUs, so two nodes'
-jobs can stand on one CPU: what is shown of them is said of CPU numbers.
+"""A real Slurm of several nodes on this machine: a slurmd and a penstockd per
+node, and penstockctld. All nodes have the machine's own CPUs, so that jobs of
+two nodes can share a CPU: statements about CPUs refer to their numbers.
 
     with NodesCluster(nodes=4, controllers=2) as cluster:
         job = cluster.sbatch("#!/bin/sh\\nsrun hostname\\n",
@@ -15,15 +15,15 @@ import embedded
 import hierarchy
 import slurm_files
 
-TIMEOUT_S = 4  # ControllerTimeout, where none is given
+TIMEOUT_S = 4  # default of ControllerTimeout
 
 
 class NodesCluster(embedded.EmbeddedCluster):
-    """Several nodes; see the module's text.
+    """Several nodes; see the module's docstring.
 
     agent        run Penstock's daemons
-    nodes        how many; self.nodes has their names
-    controllers  how many penstockctld, on ports of their own
+    nodes        number of nodes; self.nodes has their names
+    controllers  number of penstockctld, each with its own port
     timeout_s    ControllerTimeout
     pools        (name, path, bandwidth), shared by all nodes
     other arguments are EmbeddedCluster's"""
@@ -34,7 +34,7 @@ class NodesCluster(embedded.EmbeddedCluster):
                          agent_lines=agent_lines, **more)
         self.nodes = [f"{self.node}n{index + 1}" for index in range(nodes)]
         self._settings = (policy, tuple(pools), tuple(agent_lines))
-        # Each node's plugin says where its penstockd is.
+        # Each node's plugin needs the socket of its own penstockd.
         del self.env["PENSTOCK_SOCKET"]
         self._timeout_s = timeout_s
         self.controllers = []
@@ -60,18 +60,18 @@ class NodesCluster(embedded.EmbeddedCluster):
         for name in ["", *self.nodes]:
             slurm_files.write_plugstack(self.directory, plugins,
                                         self._plugin_arguments, name)
-        # After those of slurmctld and the slurmds, which are not yet taken.
+        # After the ports of slurmctld and the slurmds, which are not bound yet.
         taken = 1 + len(self.nodes)
         ports = slurm_files.free_ports(taken + self._controller_count)[taken:]
         self.controllers = [f"127.0.0.1:{port}" for port in ports]
         self.conf_of = {name: self._write_conf(name) for name in self.nodes}
 
     def _addresses(self):
-        """As write_slurm_files() takes them."""
+        """Addresses for write_slurm_files()."""
         return None
 
     def set_policy(self, name, policy):
-        """For the next start of the node's penstockd."""
+        """Takes effect at the next start of the node's penstockd."""
         self.conf_of[name] = self._write_conf(name, policy=policy)
 
     def _write_conf(self, name, extra=(), policy=None):
@@ -90,7 +90,7 @@ class NodesCluster(embedded.EmbeddedCluster):
         return f"{self.directory}/run.{name}/penstockd.sock"
 
     def start_agent(self, **unused):
-        """All of Penstock's daemons."""
+        """Starts all of Penstock's daemons."""
         for index in range(len(self.controllers)):
             self.start_controller(index)
         for name in self.nodes:
@@ -141,14 +141,14 @@ class NodesCluster(embedded.EmbeddedCluster):
     # -- what is known --------------------------------------------------------
 
     def status_of(self, name, job_id=0):
-        """The JSON of one node's penstockd."""
+        """The JSON status of one node's penstockd."""
         return self.status(job_id, path=self.socket_of(name))
 
     def log_of(self, daemon):
-        """All that a daemon has logged."""
+        """The whole log of a daemon."""
         return pathlib.Path(self.directory, "log",
                             f"{daemon}.out").read_text("utf-8", "replace")
 
     def away_cpus(self, name, job):
-        """The CPUs lent to a job on a node, as the kernel has them."""
+        """The CPUs lent to a job on a node, as the kernel lists them."""
         return hierarchy.away_cpus(name, job)

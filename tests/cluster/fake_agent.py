@@ -1,4 +1,4 @@
-"""A penstockd that only listens: it records what the plugin sends."""
+"""A penstockd that only listens: it records the plugin's messages."""
 
 import os
 import socket
@@ -10,11 +10,10 @@ import protocol
 
 
 class FakeAgent:
-    """Records (arrival time, message) from its making until close().
+    """Records (arrival time, message) from its construction until close().
 
-    answers  False: reads nothing, as a stopped penstockd does, until
-             drain() is called
-    owner    the uid that the plugin sees behind the socket
+    answers  False: reads nothing until drain(), like a stopped penstockd
+    owner    the socket's owner, as seen by the plugin: a uid
     """
 
     def __init__(self, path, answers=True, owner=0, status=0, text=b""):
@@ -26,7 +25,7 @@ class FakeAgent:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.bind(path)
         os.chmod(path, 0o666)
-        # The kernel remembers who called listen().
+        # The kernel stores the credentials of the caller of listen().
         os.seteuid(owner)
         try:
             self._socket.listen(64)
@@ -43,15 +42,15 @@ class FakeAgent:
         self.close()
 
     def drain(self):
-        """Starts to read, what has waited first."""
+        """Starts to read, with the waiting messages first."""
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def close(self):
-        """Ends it; the second time does nothing."""
+        """Closes the agent; repeated calls do nothing."""
         if self._socket.fileno() < 0:
             return
-        # shutdown wakes accept(); unlink first, so that nobody comes anew.
+        # shutdown wakes accept(); unlink first, to refuse new connections.
         os.unlink(self._path)
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -71,7 +70,7 @@ class FakeAgent:
     def _take(self, link):
         packet = link.recv(2048)
         if not packet:
-            return  # looked whether anybody listens
+            return  # a client that only tested the socket
         try:
             message = protocol.unpack(packet)
         except ValueError as error:
@@ -86,21 +85,21 @@ class FakeAgent:
                 link.send(protocol.pack(protocol.REPLY, *self._reply,
                                         request_id=message.request_id))
             except BrokenPipeError:
-                pass  # its budget was over
+                pass  # the client gave up at its time limit
 
     def heard(self, message):
-        """For subclasses: called before the message is answered, while a task
-        that starts still waits to exec."""
+        """For subclasses: called before the reply, while a starting task
+        still waits to exec."""
 
     def records(self, kind, **fields):
-        """The (time, message) of that type whose fields have these values."""
+        """The (time, message) pairs of that type with these field values."""
         return [(when, message) for when, message in self._records
                 if message.type == kind and all(
                     getattr(message, name) == value
                     for name, value in fields.items())]
 
     def wait_for(self, kind, count=1, timeout=20, **fields):
-        """Waits for that many; returns the messages."""
+        """Waits for that number of messages and returns them."""
         with self._changed:
             arrived = self._changed.wait_for(
                 lambda: len(self.records(kind, **fields)) >= count,

@@ -1,5 +1,5 @@
-"""Slurm's and Penstock's control groups of an embedded node, wherever this
-machine has them: in cgroup v1 hierarchies or in the unified one."""
+"""Slurm's and Penstock's control groups of an embedded node, in cgroup v1
+hierarchies or in the unified one."""
 
 import glob
 import os
@@ -12,7 +12,8 @@ COMOUNTED = os.path.isdir(f"{ROOT}/cpu,cpuacct")
 
 
 def missing():
-    """Why Slurm cannot constrain its jobs here, as a sentence, or ""."""
+    """The reason why Slurm cannot constrain its jobs here, as a sentence, or
+    ""."""
     if UNIFIED:
         controllers = pathlib.Path(ROOT, "cgroup.controllers").read_text()
         for controller in ("cpuset", "cpu", "memory"):
@@ -27,18 +28,18 @@ def missing():
 
 
 def plugin():
-    """CgroupPlugin= of cgroup.conf."""
+    """The value of CgroupPlugin= in cgroup.conf."""
     return "cgroup/v2" if UNIFIED else "cgroup/v1"
 
 
 def cage(node):
-    """A group for all of a cluster's processes that are in no job."""
+    """A group for all processes of a cluster that are in no job."""
     return (f"{ROOT}/embedded_{node}" if UNIFIED
             else f"{ROOT}/pids/embedded_{node}")
 
 
 def cpus_in(text):
-    """"0-1,3" as a set of numbers."""
+    """Parses a list such as "0-1,3" into a set of numbers."""
     cpus = set()
     for part in text.strip().split(","):
         if part:
@@ -48,9 +49,9 @@ def cpus_in(text):
 
 
 def slurmd_argv(name, *argv):
-    """How slurmd is started so that it may make its jobs' groups. v2: as
-    systemd starts a unit with Delegate=yes; the process stays the caller's
-    child."""
+    """The command that starts slurmd with the right to make its jobs'
+    groups. v2: in a scope as with Delegate=yes; the process stays the
+    caller's child."""
     if not UNIFIED:
         return ["slurmd", *argv]
     return ["systemd-run", "--scope", "--quiet", "--collect",
@@ -59,12 +60,12 @@ def slurmd_argv(name, *argv):
 
 
 def names(node):
-    """Patterns of the node's name, and those of several nodes of a cluster."""
+    """Patterns of the node's name, and of the names of a cluster's nodes."""
     return [node, f"{node}n[0-9]*"]
 
 
 def slurm_trees(node, controller="*"):
-    """The tops of Slurm's groups of a node or of several."""
+    """The top directories of Slurm's groups, of one node or of several."""
     pattern = "{root}/system.slice/{name}_slurmstepd.scope" if UNIFIED else \
         "{root}/{controller}/slurm_{name}"
     return [path for name in names(node) for path in glob.glob(
@@ -72,15 +73,15 @@ def slurm_trees(node, controller="*"):
 
 
 def in_step(node, text):
-    """Whether /proc/PID/cgroup, TEXT, is that of a task of a step."""
+    """Whether TEXT, from /proc/PID/cgroup, belongs to a task of a step."""
     top = (f"0::/system.slice/{node}_slurmstepd.scope/" if UNIFIED
            else f":cpuset:/slurm_{node}/")
     return any(top in line and "/step_" in line for line in text.splitlines())
 
 
 def changes(node, job):
-    """What penstockd has changed of Slurm's own groups of a job, and not put
-    back: marks and weights. v1: it changes nothing of them."""
+    """penstockd's unrestored changes of a job's Slurm groups: marks and
+    weights. v1: always empty."""
     if not UNIFIED:
         return []
     top = job_dir(node, job)
@@ -93,7 +94,8 @@ def changes(node, job):
 
 
 def our_groups(node):
-    """All that penstockd, or a benchmark, has made and not removed, as paths."""
+    """Paths of all groups that penstockd, or a benchmark, has made and not
+    removed."""
     if not UNIFIED:
         return [path for name in names(node) for end in ("", "_limit", "_bench")
                 for top in glob.glob(f"{ROOT}/*/penstock_{name}{end}")
@@ -104,8 +106,8 @@ def our_groups(node):
 
 
 def cpu_limit(node, job):
-    """What penstockd holds the job's CPU time to now, as the kernel has it:
-    "QUOTA PERIOD" in us; None where it does not."""
+    """The job's CPU limit from penstockd, as the kernel has it: "QUOTA
+    PERIOD" in us; None: no limit."""
     if UNIFIED:
         text = content(f"{job_dir(node, job)}/cpu.max").strip()
         return None if text.startswith("max") or not text else text
@@ -116,7 +118,7 @@ def cpu_limit(node, job):
 
 
 def content(path):
-    """A file's text; none where the group or process has just ended."""
+    """A file's text; empty if the group or process has just ended."""
     try:
         return pathlib.Path(path).read_text("ascii", "replace")
     except OSError:
@@ -124,11 +126,11 @@ def content(path):
 
 
 def job_of(directory):
-    """The id of the job whose directory it is, or None."""
+    """The id of the job with that directory, or None."""
     name = os.path.basename(directory)
     if name.startswith("job_"):
         return int(name[4:])
-    # From Slurm 26.05 on it has another name: its processes know.
+    # From Slurm 26.05 on the directory has another name: ask its processes.
     for procs in glob.glob(f"{directory}/step_*/user/task_*/cgroup.procs"):
         for pid in content(procs).split():
             for entry in content(f"/proc/{pid}/environ").split("\0"):
@@ -138,7 +140,7 @@ def job_of(directory):
 
 
 def job_dirs(node):
-    """The directories of jobs that Slurm has and has not removed."""
+    """The job directories that Slurm has made and not removed."""
     if UNIFIED:
         return [path for top in slurm_trees(node)
                 for path in glob.glob(f"{top}/*")
@@ -148,7 +150,7 @@ def job_dirs(node):
 
 
 def left_in_scopes(node):
-    """v2: all that stands in Slurm's scopes beside its own group."""
+    """v2: leftovers in Slurm's scopes, beside its own group."""
     return [path for top in slurm_trees(node)
             for path in glob.glob(f"{top}/*/")
             if os.path.basename(path.rstrip("/")) != "system"]
@@ -163,7 +165,7 @@ def held_by(node, job):
     """The CPUs that Slurm gave the job, as text."""
     directory = job_dir(node, job)
     if UNIFIED:
-        # What penstockd has widened it says in a mark of its own.
+        # A mark on the group has Slurm's value if penstockd has extended it.
         try:
             return os.getxattr(directory, f"trusted.penstock_{node}.cpus"
                                ).decode().split()[0]
@@ -173,7 +175,8 @@ def held_by(node, job):
 
 
 def away_cpus_pattern(node):
-    """For a shell: the files with the CPUs that are lent to jobs of a node."""
+    """Shell pattern of the files with the CPUs that are lent to jobs of a
+    node."""
     return (f"{ROOT}/system.slice/{node}_slurmstepd.scope/*/step_*/user/task_*/"
             f"penstock_{node}_loader/cpuset.cpus" if UNIFIED
             else f"{ROOT}/cpuset/penstock_{node}/job_*/cpuset.cpus")
@@ -190,7 +193,7 @@ def away_groups(node, job):
 
 
 def away_cpus(node, job):
-    """The CPUs that are lent to a job, as the kernel has them; "": none."""
+    """The CPUs lent to a job, as the kernel lists them; "": none."""
     for group in away_groups(node, job):
         try:
             return pathlib.Path(group, "cpuset.cpus").read_text().strip()
@@ -200,7 +203,7 @@ def away_cpus(node, job):
 
 
 def away_threads(node, job):
-    """The numbers of a job's threads that are away."""
+    """The ids of a job's away threads."""
     found = []
     for group in away_groups(node, job):
         name = "cgroup.threads" if UNIFIED else "tasks"
@@ -230,7 +233,7 @@ def job_threads(node, job):
 
 
 def write(path, text):
-    """Into a control file; a group that is gone is no error."""
+    """Writes to a control file; a missing group is no error."""
     try:
         pathlib.Path(path).write_text(text, "ascii")
     except OSError:
@@ -238,7 +241,8 @@ def write(path, text):
 
 
 def thaw(node):
-    """A process frozen by a suspended job would not die of SIGKILL."""
+    """Thaws processes: one frozen by a suspended job would not die of
+    SIGKILL."""
     name, text = (("cgroup.freeze", "0") if UNIFIED
                   else ("freezer.state", "THAWED"))
     for top in slurm_trees(node, "freezer"):
@@ -247,8 +251,8 @@ def thaw(node):
 
 
 def pids(node):
-    """Processes in the cluster's cage; v2: and those in its jobs, which Slurm
-    moves out of it."""
+    """Processes in the cluster's cage; v2: also those in its jobs, which
+    Slurm moves out of the cage."""
     found = []
     tops = [cage(node)]
     if UNIFIED:
@@ -261,15 +265,15 @@ def pids(node):
             try:
                 text = pathlib.Path(path).read_text("ascii")
             except OSError:
-                continue  # gone, or a threaded group: its domain lists it
+                continue  # gone, or a threaded group: its domain lists them
             found += [int(pid) for pid in text.split()]
     return sorted(set(found))
 
 
 def process_s(pid):
-    """CPU seconds of a process, without its children's."""
+    """CPU seconds of a process, without its children."""
     fields = content(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    # The fields 14 and 15 of proc(5), of which the first two are cut off.
+    # Fields 14 and 15 of proc(5); the first two are cut off.
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -280,7 +284,7 @@ def daemons_s(node):
 
 
 def jobs_s(node):
-    """CPU seconds of the cluster's jobs, also of those that have ended."""
+    """CPU seconds of the cluster's jobs, including ended ones."""
     if UNIFIED:
         found = [content(f"{top}/cpu.stat").split() for top in
                  slurm_trees(node)]

@@ -1,11 +1,10 @@
 """Removes an embedded cluster: jobs, processes, cgroups, users, files.
 
-Run as a process of its own, started before the cluster. It reads one JSON
-line (see Remains) from its standard input and then waits for the end of
-that input: embedded.py closes it in stop(), and the kernel closes it when
-embedded.py's process dies in whatever way. So there is one way to clean up,
-and kill -9 takes it too. What is not there is not an error: cleaning what
-is clean already does nothing.
+It runs in a separate process, started before the cluster. It reads one JSON
+line (see Remains) from its standard input and then waits for the end of that
+input: embedded.py closes it in stop(), and the kernel closes it when
+embedded.py's process dies in any way. So the clean-up is always the same, also
+after kill -9. Missing parts are not an error: a second clean-up does nothing.
 """
 
 import dataclasses
@@ -22,19 +21,20 @@ import time
 
 import hierarchy
 
-# How often as long to wait on an emulated machine (tests/vm/run); nothing is
-# timed there.
+# Factor of all time limits on an emulated machine (tests/vm/run); nothing is
+# measured there.
 PATIENCE = int(os.environ.get("PENSTOCK_EMULATED", "1"))
 USER_COMMENT = "Penstock embedded cluster"
 
 
 @dataclasses.dataclass
 class Remains:
-    """All that a cluster leaves, by name; names belong to its slot alone."""
+    """All leftovers of a cluster, by name; the names belong to its slot
+    alone."""
     directory: str  # its private directory
     stale: str      # glob of the directories of earlier runs in this slot
-    node: str       # its groups are named by it (hierarchy.py), and by the
-                    # same with n1, n2, ... where it has several nodes
+    node: str       # name of its groups (hierarchy.py); with several nodes
+                    # also followed by n1, n2, ...
     users: list     # ordinary users made for it
 
 
@@ -58,7 +58,7 @@ def signal_all(node, *numbers):
 
 
 def slurm(remains, *argv):
-    """Runs a Slurm client command; its output, or "" if it failed."""
+    """Runs a Slurm client command; returns its output, or "" if it failed."""
     environment = dict(os.environ, SLURM_CONF=f"{remains.directory}/slurm.conf")
     try:
         return subprocess.run(argv, env=environment, capture_output=True,
@@ -69,7 +69,7 @@ def slurm(remains, *argv):
 
 
 def end_jobs(remains):
-    """Ends jobs as a user would, so that every epilog runs; bounded."""
+    """Cancels jobs like a user, so that every epilog runs; bounded."""
     jobs = slurm(remains, "squeue", "-h", "-o", "%A").split()
     if not jobs:
         return
@@ -78,10 +78,11 @@ def end_jobs(remains):
 
 
 def end_processes(remains):
-    """TERM, then KILL, to whatever the cage holds; an error or ""."""
+    """Sends TERM, then KILL, to the cage's processes; returns an error or
+    ""."""
     if not hierarchy.pids(remains.node):
         return ""
-    # CONT: a stopped process acts on TERM only then.
+    # CONT: a stopped process handles TERM only then.
     signal_all(remains.node, signal.SIGTERM, signal.SIGCONT)
     if wait_until(lambda: not hierarchy.pids(remains.node), 5):
         return ""
@@ -103,7 +104,7 @@ def cgroup_trees(remains):
 
 
 def remove_tree(tree):
-    """rmdir, children first; True when it is gone."""
+    """Removes the directories, children first; True if they are gone."""
     for path, _, _ in os.walk(tree, topdown=False):
         try:
             os.rmdir(path)
@@ -120,7 +121,7 @@ def remove_cgroups(remains):
 
 
 def remove_user(name):
-    """Deletes a user that we made (its comment says so)."""
+    """Deletes a user that we made, as its comment shows."""
     def gone():
         try:
             if pwd.getpwnam(name).pw_gecos != USER_COMMENT:
@@ -141,7 +142,7 @@ def remove_directories(remains):
             status = os.lstat(path)
         except FileNotFoundError:
             continue
-        # /tmp is everybody's: only directories of ours.
+        # All users can write to /tmp: only our own directories count.
         if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
             shutil.rmtree(path, ignore_errors=True)
     if os.path.isdir(remains.directory):
@@ -150,7 +151,7 @@ def remove_directories(remains):
 
 
 def clean(remains):
-    """Removes everything; returns what could not be, as lines."""
+    """Removes everything; returns the failures as lines."""
     if hierarchy.pids(remains.node):
         end_jobs(remains)
     problems = [end_processes(remains), remove_cgroups(remains)]
@@ -166,7 +167,7 @@ def main():
     if not line:
         return 0
     remains = Remains(**json.loads(line))
-    # What a killed predecessor in this slot may have left.
+    # Leftovers of a killed predecessor in this slot.
     predecessor = dataclasses.replace(remains, directory="/nonexistent")
     problems = clean(predecessor)
     print("\n".join(problems) or "ready", flush=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the tests' Slurm (embedded.py) until Ctrl-C, to try things in."""
+"""Runs the tests' Slurm (embedded.py) until Ctrl-C, for manual experiments."""
 
 import argparse
 import signal

@@ -1,9 +1,9 @@
 """Jobs with each kind of loader that users write, and the CPU time that the
 kernel counts for each of their threads.
 
-A trainer computes for TRAIN_S a batch, a loader for PREPARE_S a sample, both in
-seconds of CPU time. Every loader process and thread makes an empty file named
-by its pid or tid, which labels its threads for the observer."""
+A trainer computes for TRAIN_S per batch, a loader for PREPARE_S per sample,
+both in CPU seconds. Every loader process and thread makes an empty file with
+its pid or tid as name, which labels its threads for the observer."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ WORKERS = 3
 PREPARE_S = 0.004
 TRAIN_S = 0.004
 
-# The start of every Python program.
+# Common beginning of all Python programs.
 PRELUDE = """
 import json, pathlib, sys, threading, time
 sys.path.insert(0, {module!r})
@@ -106,7 +106,7 @@ WATCHED = {"before": "import penstock", "iterated": "penstock.watch(loader)"}
 
 
 def torch(**values):
-    """The program of a PyTorch job; values: what differs from the default."""
+    """The program of a PyTorch job; values: those other than the default."""
     return TORCH, {"dataset": "Samples", "options": "", "before": "",
                    "iterated": "loader", "epoch": 1 << 20, **values}
 
@@ -125,7 +125,7 @@ PROGRAMS = {
     "spawn_watch": torch(options=context("spawn"), **WATCHED),
     "fork_watch": torch(**WATCHED),
     "spawned_trainers": (SPAWNED_TRAINERS, torch(epoch=1600)[1]),
-    # Trainers that compute on the CPU as much as their loaders do.
+    # Trainers that use as much CPU as their loaders.
     "cpu_trainer": torch(train=BATCH * PREPARE_S),
     "cpu_trainer_watch": torch(train=BATCH * PREPARE_S, **WATCHED),
     "pool": (POOL, {}),
@@ -135,8 +135,8 @@ PROGRAMS = {
 
 class KernelCount:
     """CPU time of a job's loader threads and of its other threads, as the
-    kernel counts it for each thread. The time that a thread uses between the
-    last look and its end is not counted."""
+    kernel counts it. The last CPU time of a thread, between the last reading
+    and its end, is missing."""
 
     def __init__(self, labels):
         self._labels = pathlib.Path(labels)

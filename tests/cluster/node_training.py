@@ -1,13 +1,14 @@
-"""penstock-train over the nodes of a SeparateNodes, a rank on each, and what
-each read by the library's count and by that of its node's blkio group.
+"""penstock-train on the nodes of a SeparateNodes, one rank per node, and the
+bytes that each read, by the library's count and by its node's blkio group.
 
     with NodeTraining(cluster, *words) as training:
         first = training.step("--epochs", "1")
         second = training.step("--epochs", "1")
 
-Steps are of one job, and so share its nodes' caches. A process on each node
-keeps them from the job's begin to its end, and answers the other nodes, so that
-a step's first sample finds them. Its own first step takes eight minutes."""
+All steps belong to one job and use its nodes' caches. A process on each node
+keeps the node's cache from the job's start to its end, and serves the other
+nodes, so that a step's first sample can come from it. This process's first
+training step takes eight minutes."""
 
 import concurrent.futures
 import dataclasses
@@ -19,11 +20,11 @@ import signal
 
 import embedded
 
-FIRST_PORT = 19000  # where ranks meet; another one for each step
+FIRST_PORT = 19000  # the ranks' meeting port; another one for each step
 START_S = 30
 STEP_S = 180
 KEEPER = ["--threads", "1", "--batch", "8", "--accelerator-s-per-sample", "60"]
-# $0: the step's files, $1: the first rank's seed.
+# $0: path prefix of the step's files, $1: the first rank's seed.
 RANK = ('files=$0.$SLURM_PROCID; seed=$(($1 + SLURM_PROCID)); shift; '
         'echo $$ >"$files.pid"; exec "$@" --seed "$seed" '
         '--log "$files.log" --json "$files.json"')
@@ -34,10 +35,10 @@ class Rank:
     seconds: float
     samples: int
     broken: int
-    cached: int              # samples out of a cache, this node's or another's
-    peer: int                # of these another's
-    library_read_bytes: int  # from storage
-    group_read_bytes: int    # by all of the node meanwhile
+    cached: int              # samples from a cache, this node's or another's
+    peer: int                # part of these from another node
+    library_read_bytes: int  # bytes read, by the library's count
+    group_read_bytes: int    # bytes read by the node meanwhile
 
 
 def kill(files, rank):
@@ -46,7 +47,7 @@ def kill(files, rank):
 
 
 class Step:
-    """One that runs, or has ended."""
+    """One step, running or ended."""
 
     def __init__(self, cluster, files, future):
         self._cluster = cluster
@@ -58,7 +59,7 @@ class Step:
         kill(self._files, rank)
 
     def samples(self, rank):
-        """That it has trained on so far."""
+        """Samples that it has trained on so far."""
         try:
             text = self._file(rank, "log").read_text("utf-8")
         except FileNotFoundError:
@@ -67,11 +68,11 @@ class Step:
         return json.loads(lines[-1])["samples"] if lines else 0
 
     def end(self):
-        """srun's CompletedProcess."""
+        """Waits for the end; srun's CompletedProcess."""
         return self._future.result()
 
     def rank(self, index):
-        """When it has ended."""
+        """A rank's figures, after the step's end."""
         found = json.loads(self._file(index, "json").read_text("utf-8"))
         read = self._cluster.bytes_read(self._cluster.nodes[index])
         return Rank(found["seconds"], found["samples"], found["broken"],
@@ -83,8 +84,8 @@ class Step:
 
 
 class NodeTraining:
-    """See the module's text. words: penstock-train's, of all steps. Not
-    thread-safe; one step at a time."""
+    """See the module's docstring. words: arguments of penstock-train in all
+    steps. Not thread-safe; one step at a time."""
 
     def __init__(self, cluster, *words):
         self._cluster = cluster
@@ -102,7 +103,7 @@ class NodeTraining:
 
     def __exit__(self, *unused):
         self._cluster.cancel(str(self._job))
-        self._runner.shutdown()  # of a step that has not ended too
+        self._runner.shutdown()  # also of a step that has not ended
         self._cluster.wait_empty()
 
     def _begin(self, words):
@@ -128,14 +129,14 @@ class NodeTraining:
                 *self._words, *map(str, words)]
 
     def kill_keeper(self, rank):
-        """The process that keeps its node's cache."""
+        """Kills the process that keeps its node's cache."""
         kill(self._keeper, rank)
 
     def start(self, *words):
         self._steps += 1
         files = f"{self._files}.{self._steps}"
         count = len(self._cluster.nodes)
-        # A rank that is killed takes no other with it.
+        # A killed rank must not end the others.
         return Step(self._cluster, files, self._runner.submit(
             self._cluster.srun, *self._rank(files, words), gpus=0,
             cpus=self._cluster.cpus, timeout=STEP_S, flags=[
@@ -143,7 +144,7 @@ class NodeTraining:
                 f"--ntasks={count}", "--kill-on-bad-exit=0"]))
 
     def step(self, *words):
-        """The ranks of a step in which they wait for each other."""
+        """Starts a step whose ranks wait for each other."""
         meeting = (f"{self._cluster.address(self._cluster.nodes[0])}:"
                    f"{FIRST_PORT + self._steps}")
         step = self.start("--meet", meeting, *words)

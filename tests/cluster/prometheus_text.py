@@ -1,18 +1,18 @@
-"""Prometheus' text format 0.0.4 as penstockd writes it: read strictly, and held
-against the conventions of metric names and against our own rules.
+"""A strict reader of penstockd's Prometheus text format 0.0.4, which also
+checks the conventions of metric names and our own rules.
 
-What `promtool check metrics` finds is found here too; Prometheus itself is more
-lenient than this about blanks, time stamps and the order of lines."""
+It finds all that `promtool check metrics` finds. Prometheus itself is more
+lenient about blanks, time stamps and the order of lines."""
 
 import dataclasses
 import math
 import re
 
 PREFIX = "penstock_"
-# No label holds what a user wrote, and none holds a user.
+# Allowed labels: none has a user's text or name.
 LABELS = {"hostname", "jobid", "version", "policy", "pool", "place", "kind",
           "cause", "quantile"}
-# Components of names: a figure is in seconds, bytes, or a ratio.
+# Forbidden parts of names: figures are in seconds or bytes, or are ratios.
 NOT_BASE_UNITS = {
     "ms", "us", "ns", "s", "sec", "secs", "milliseconds", "microseconds",
     "nanoseconds", "minutes", "hours", "days", "kb", "mb", "gb", "kib", "mib",
@@ -44,7 +44,7 @@ class Family:
 
 
 class Broken(Exception):
-    """A line that is none of the format's."""
+    """A line that violates the format."""
 
 
 def unescaped(text):
@@ -82,7 +82,7 @@ def read_sample(line):
 
 
 class Reader:
-    """Families by their names, and what is wrong, as "line N: ..."."""
+    """Families by name, and faults as "line N: ..."."""
 
     def __init__(self, text):
         self.families = {}
@@ -199,7 +199,7 @@ def family_faults(family):
 
 
 def lint(text):
-    """What is wrong with the text, one line each."""
+    """Faults of the text, one per line."""
     reader = Reader(text)
     if not reader.families:
         reader.complain("no metrics")
@@ -209,7 +209,7 @@ def lint(text):
 
 
 def families(text):
-    """By their names. Raises ValueError where lint() finds something."""
+    """Families by name. Raises ValueError if lint() finds a fault."""
     wrong = lint(text)
     if wrong:
         raise ValueError("\n".join(wrong))
@@ -217,7 +217,8 @@ def families(text):
 
 
 def value(text, name, **labels):
-    """Of the one sample with that name and these labels; None: there is none.
+    """Value of the sample with that name and these labels; None: no such
+    sample.
     """
     found = [sample.value for family in families(text).values()
              for sample in family.samples

@@ -42,8 +42,8 @@ def pack(kind, *fields, request_id=0):
 
 
 def unpack(packet):
-    """The message as a named tuple, its texts as str; ValueError if it is
-    none of ours or not of the size that its type has."""
+    """Unpacks a message into a named tuple with texts as str; ValueError for
+    an unknown message or a wrong size."""
     if len(packet) < struct.calcsize(_HEADER):
         raise ValueError(f"a message of {len(packet)} bytes")
     magic, version, kind, size, _ = struct.unpack_from(_HEADER, packet)

@@ -1,4 +1,4 @@
-"""A TestCase whose jobs are Python scripts that speak to penstockd."""
+"""A TestCase whose jobs are Python scripts that send messages to penstockd."""
 
 import json
 import pathlib
@@ -6,7 +6,8 @@ import shutil
 
 import agent_case
 
-# Part of every job: the protocol, without a library that could forbid a thing.
+# Part of every job: the protocol, without a library that could reject a
+# message.
 PRELUDE = """
 import array, json, os, socket, struct, sys, threading, time
 sys.path.insert(0, {module!r})
@@ -45,7 +46,8 @@ class JobsOfPython(agent_case.AgentCase):
         shutil.copytree(source / "libpenstock" / "python", cls.module)
 
     def start_python(self, name, text, flags=(), **values):
-        """A managed job of one task with no GPU; waits until it runs."""
+        """Submits a managed job of one task without a GPU; waits until it
+        runs."""
         home = self.cluster.home()
         script = pathlib.Path(home, f"{name}.py")
         script.write_text(text.format(module=str(self.module), home=home,
@@ -57,7 +59,7 @@ class JobsOfPython(agent_case.AgentCase):
         return job
 
     def told(self, name, timeout=20):
-        """What the job's tell() has written."""
+        """The output of the job's tell()."""
         path = pathlib.Path(self.cluster.home(), f"{name}.json")
         self.wait(f"{name} to tell", path.exists, timeout)
         return json.loads(path.read_text("utf-8"))

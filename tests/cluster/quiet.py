@@ -1,9 +1,10 @@
-"""Tests of figures that hold only while others leave the machine's CPUs idle.
+"""Tests whose figures are valid only if others leave the machine's CPUs idle.
 
     class Rates(quiet.Quiet, agent_case.AgentCase):
 
-A failure while others computed says nothing: the test waits for quiet and runs
-again. Where there is no quiet it is skipped as not measured."""
+A failure while others computed proves nothing: the test waits until the machine
+is quiet, and runs again. If it does not become quiet, the test is skipped as
+not measured."""
 
 import os
 import sys
@@ -13,7 +14,7 @@ import unittest
 import embedded
 import hierarchy
 
-OTHERS_CORES = 0.15  # what others may use during a test that counts
+OTHERS_CORES = 0.15  # cores that others may use during a test that counts
 TRIES = 3
 LOOK_S = 1
 # user, nice, system, irq, softirq and steal in a line of /proc/stat
@@ -21,7 +22,7 @@ BUSY_FIELDS = (1, 2, 3, 6, 7, 8)
 
 
 def machine_s():
-    """CPU seconds that the machine was busy since its start."""
+    """CPU seconds that the machine was busy since boot."""
     with open("/proc/stat", encoding="ascii") as file:
         fields = file.readline().split()
     return (sum(int(fields[index]) for index in BUSY_FIELDS)
@@ -29,7 +30,8 @@ def machine_s():
 
 
 class Others:
-    """CPU time of everybody but this test and its cluster, from now on."""
+    """CPU time of all processes outside this test and its cluster, from now
+    on."""
 
     def __init__(self, node):
         self._node = node
@@ -38,8 +40,8 @@ class Others:
         self._daemons_s = hierarchy.daemons_s(node)
 
     def cores(self):
-        """The mean since the beginning. What a daemon of the cluster used that
-        has ended counts as others'."""
+        """The mean since the start. CPU time of an ended daemon of the
+        cluster counts as others'."""
         daemons_s = sum(used_s - self._daemons_s.get(pid, 0) for pid, used_s in
                         hierarchy.daemons_s(self._node).items())
         return ((self._all_but_daemons_s() - self._rest_s - daemons_s)
@@ -51,7 +53,7 @@ class Others:
 
 
 class Recorder(unittest.TestResult):
-    """What one try came to, to be told to another result or not at all."""
+    """The result of one try, to be passed to another result or dropped."""
 
     def __init__(self):
         super().__init__()
@@ -78,10 +80,10 @@ for call in ("startTest", "stopTest", "addSuccess", "addError", "addFailure",
 
 
 class Quiet:
-    """A mixin for a ClusterCase; see the module's text. An emulated machine
-    measures nothing and has no others."""
+    """A mixin for a ClusterCase; see the module's docstring. On an emulated
+    machine nothing is measured, and no others are counted."""
 
-    wait_left_s = 60  # of all tests of the process together
+    wait_left_s = 60  # of all tests of this process together
 
     def run(self, result):
         if embedded.PATIENCE > 1:

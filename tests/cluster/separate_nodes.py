@@ -1,22 +1,23 @@
-"""A real Slurm of several nodes that share as little of this machine as may
-be. Each has a network namespace, a mount namespace with a /dev/shm and a disk
-of its own, and memory and blkio groups:
+"""A real Slurm of several nodes that share as little of this machine as
+possible. Each has a network namespace, a mount namespace with its own /dev/shm
+and disk, and memory and blkio groups:
 
     slurmctld, srun: a bridge in a network namespace of its own
       |-- pair of virtual Ethernet devices -- slurmd of the first node
       `-- ...                                 loop device <- copy of the image
 
-A disk is a loop device with a copy of one image, so that its files have
-inodes and times alike on all nodes, and reads its copy with O_DIRECT: what one
-node has read is in no other node's page cache. Nothing reaches the machine's
-own network. CPUs are shared, and so is the PID namespace.
+A disk is a loop device with a copy of one image, so that its files have the
+same inodes and times on all nodes. It reads its copy with O_DIRECT: data read
+by one node are not in another node's page cache. No traffic reaches the
+machine's own network. The nodes share the CPUs and the PID namespace.
 
     with SeparateNodes(nodes=2, image=image, memory_bytes=1 << 28) as cluster:
         cluster.srun("ls", str(cluster.data), flags=["--nodes=2"])
 
-The namespaces have no names and live as long as processes of the cluster's
-cage, mounts and devices as long as these; the groups are called as Slurm calls
-its own of a node. So the janitor removes all of it, as it does any cluster.
+The namespaces have no names. They exist as long as processes of the cluster's
+cage, and mounts and devices as long as the namespaces. The groups have the
+names of Slurm's own groups of a node. So the janitor's usual clean-up removes
+all of them.
 """
 
 import os
@@ -28,7 +29,7 @@ import embedded_nodes
 import hierarchy
 import slurm_files
 
-NETWORK = "10.77.0."  # of the bridge; begins anew in each namespace
+NETWORK = "10.77.0."  # the bridge's subnet; reused in each namespace
 UNLIMITED_BYTES_PER_S = 1 << 50
 
 HUB = """
@@ -39,7 +40,7 @@ ip link set br0 up
 exec sleep infinity
 """
 
-# munge's and the loader's programs look for munged where it usually is.
+# The programs of munge and of the loader look for munged at its usual path.
 NODE = """
 mount -t tmpfs -o mode=1777,nosuid,nodev shm /dev/shm
 mount -t tmpfs -o mode=755,nosuid,nodev run /run
@@ -52,7 +53,7 @@ losetup --direct-io=on "$device"
 exec sleep infinity
 """
 
-# A node's end of its pair.
+# The node's end of its pair.
 ENDS = """
 ip link set lo up
 ip address add "$1/16" dev eth0
@@ -61,7 +62,7 @@ ip link set eth0 up
 
 
 def missing():
-    """Why no such cluster can run here, as a sentence, or ""."""
+    """The reason why no such cluster can run here, as a sentence, or ""."""
     if hierarchy.UNIFIED:
         return "SeparateNodes count what nodes read with cgroup v1's blkio"
     for program in ("ip", "losetup", "nsenter", "unshare"):
@@ -73,12 +74,12 @@ def missing():
 
 
 class SeparateNodes(embedded_nodes.NodesCluster):
-    """See the module's text. Without Penstock's daemons.
+    """See the module's docstring. Penstock's daemons do not run.
 
     image             of ext4, with the data; not modified
     memory_bytes      limit of each node's jobs and /dev/shm
     read_bytes_per_s  limit of each node's disk
-    other arguments are NodesCluster's; self.data is where jobs find the data"""
+    other arguments are NodesCluster's; self.data is the data's path in jobs"""
 
     def __init__(self, *, image, memory_bytes,
                  read_bytes_per_s=UNLIMITED_BYTES_PER_S, **more):
@@ -87,7 +88,7 @@ class SeparateNodes(embedded_nodes.NodesCluster):
         self._memory_bytes = memory_bytes
         self._read_bytes_per_s = int(read_bytes_per_s)
         self._hub_pid = None
-        self._pids = {}  # of what keeps a node's namespaces, by its name
+        self._pids = {}  # processes that keep a node's namespaces, by node
         self.data = pathlib.Path(self.directory, "data")
 
     def start(self):
@@ -115,13 +116,13 @@ class SeparateNodes(embedded_nodes.NodesCluster):
                           "\n".join([own.rstrip("\n"), *lines, ""]))
 
     def _caged(self, argv):
-        """In the bridge's network, once there is one."""
+        """Runs in the bridge's network, once it exists."""
         if self._hub_pid is not None:
             argv = ["nsenter", f"--net=/proc/{self._hub_pid}/ns/net", *argv]
         return super()._caged(argv)
 
     def _keep_namespaces(self, name, kinds, script, *arguments):
-        """The process that has new ones, as the script leaves them."""
+        """Starts a process with new namespaces, set up by the script."""
         self._start_daemon(name, "unshare", *kinds, "sh", "-e", "-c", script,
                            name, *arguments)
         pid = self.daemon_pid(name)
@@ -140,7 +141,7 @@ class SeparateNodes(embedded_nodes.NodesCluster):
             f"space.{name}", ["--net", "--mount"], NODE, self.directory,
             f"{self.directory}/disk.{name}")
         self._pids[name] = pid
-        # A device's name has room for 15 letters.
+        # A device's name has at most 15 letters.
         end = f"port{self.nodes.index(name)}"
         self._must("ip", "link", "add", end, "type", "veth", "peer", "name",
                    "eth0", "netns", pid)
@@ -162,8 +163,8 @@ class SeparateNodes(embedded_nodes.NodesCluster):
 
     def _slurmd_argv(self, name):
         pid = self._pids[name]
-        # Slurm puts tasks into the memory group; the daemon is not in it, or
-        # would be killed where /dev/shm fills it.
+        # Slurm puts tasks into the memory group. The daemon stays outside, or
+        # would be killed when /dev/shm fills the group.
         enter = 'echo 0 >"$0/cgroup.procs"; exec "$@"'
         return ["sh", "-e", "-c", enter, self._blkio(name), "nsenter",
                 f"--net=/proc/{pid}/ns/net", f"--mount=/proc/{pid}/ns/mnt",
@@ -178,11 +179,11 @@ class SeparateNodes(embedded_nodes.NodesCluster):
         return pathlib.Path(hierarchy.ROOT, "blkio", f"slurm_{name}")
 
     def namespace(self, name, kind):
-        """What tells it from others: "net" or "mnt"."""
+        """Identifies the namespace: kind is "net" or "mnt"."""
         return os.readlink(f"/proc/{self._pids[name]}/ns/{kind}")
 
     def in_node(self, name, path):
-        """A path of the node's mount namespace, from outside."""
+        """A path in the node's mount namespace, seen from outside."""
         return pathlib.Path(f"/proc/{self._pids[name]}/root{path}")
 
     def _device(self, name):
@@ -190,13 +191,14 @@ class SeparateNodes(embedded_nodes.NodesCluster):
         return f"{os.major(number)}:{os.minor(number)}"
 
     def limit_reads(self, name, bytes_per_s):
-        """Of the node's disk. Without a limit the kernel does not count."""
+        """Limits reads of the node's disk. Without a limit the kernel does
+        not count."""
         (self._blkio(name) / "blkio.throttle.read_bps_device").write_text(
             f"{self._device(name)} {bytes_per_s}", "ascii")
 
     def bytes_read(self, name):
-        """What processes of the node have read from its disk, by the kernel's
-        count."""
+        """Bytes that the node's processes have read from its disk, as
+        counted by the kernel."""
         text = (self._blkio(name) / "blkio.throttle.io_service_bytes"
                 ).read_text("ascii")
         start = f"{self._device(name)} Read "

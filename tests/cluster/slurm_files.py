@@ -1,6 +1,6 @@
 """The files of an embedded cluster: slurm.conf, gres.conf, cgroup.conf,
-plugstack.conf and penstock.conf, as text. No other I/O than writing them, and
-asking slurmd for its release."""
+plugstack.conf and penstock.conf, as text. The only other I/O is a query of
+slurmd's release."""
 
 import functools
 import glob
@@ -12,11 +12,11 @@ import subprocess
 
 import hierarchy
 
-# A character device that no driver serves: Slurm only wants a device node,
-# and opening one fails with ENXIO as a machine without GPUs should.
+# A character device without a driver: Slurm needs a device node, and opening
+# this one fails with ENXIO, as on a machine without GPUs.
 GPU_MAJOR = 240
 
-# Ports of tests that run at once: each process has a block of its own.
+# Ports of concurrent tests: each process has its own block.
 FIRST_PORT = 20000
 BLOCK_SIZE = 200
 BLOCKS = 50
@@ -80,8 +80,8 @@ Policy={policy}
 
 
 def systemd_timeout():
-    """slurmd of 24.11 gives systemd a second to make its scope, and ends; an
-    emulated machine's takes longer."""
+    """slurmd of 24.11 waits one second for systemd to make its scope, and
+    then exits; on an emulated machine systemd takes longer."""
     text = subprocess.run(["slurmd", "-V"], stdout=subprocess.PIPE, text=True,
                           check=True, timeout=60).stdout
     release = tuple(map(int, re.search(r"(\d+)\.(\d+)", text).groups()))
@@ -97,7 +97,7 @@ def write(path, text, mode=0o644):
 
 def take_block():
     """The first port of a block that no other running test uses, and the
-    abstract socket that holds it."""
+    abstract socket that reserves it."""
     for block in range(BLOCKS):
         lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
@@ -110,13 +110,13 @@ def take_block():
 
 @functools.cache
 def port_block():
-    """This process's block, which it holds until it ends."""
+    """This process's block, reserved until the process ends."""
     return take_block()
 
 
 def free_ports(count):
-    """Ports outside of the ephemeral range that nothing listens on now, and
-    that no test in another process is given."""
+    """Free ports outside the ephemeral range, never given to another test
+    process."""
     start, _ = port_block()
     ports = []
     for port in range(start, start + BLOCK_SIZE):
@@ -145,18 +145,20 @@ def topology(cpus):
 
 
 def system_plugin_dir():
-    """Where the installed Slurm has its plugins."""
+    """Plugin directory of the installed Slurm."""
     return os.path.dirname(
         glob.glob("/usr/lib/*/slurm*/select_cons_tres.so")[0])
 
 
 def write_slurm_files(directory, node, cpus, extra_lines, partition,
                       names=None, counted_gres=(), addresses=None):
-    """Writes everything that Slurm's daemons read; returns the CPU count.
+    """Writes all files that Slurm's daemons read; returns the CPU count.
 
-    names: of several nodes, which then each have a slurm.NAME.conf that
-    differs in its plugstack.NAME.conf; None: one node, `node`.
-    counted_gres: (name, count) of GRES that are no devices.
+    names: names of several nodes, each with its own slurm.NAME.conf, which
+    names plugstack.NAME.conf; None: one node, `node`.
+
+    counted_gres: (name, count) of GRES without devices.
+
     addresses: the controller's, and one for each name; None: loopback."""
     layout, count = topology(cpus)
     gres = [("gpu", count), *counted_gres]
@@ -164,13 +166,13 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
     if cpus is not None:
         lines.append("SlurmdParameters=config_overrides")
     if names:
-        lines.append("DebugFlags=NO_CONF_HASH")  # their files differ
-        # Where Slurm's PMIx servers have what is theirs on their node.
+        lines.append("DebugFlags=NO_CONF_HASH")  # each node has its own files
+        # Folder of Slurm's PMIx servers on their node.
         lines.append(f"TmpFS={directory}/tmp.%n")
     controller_port, *ports = free_ports(1 + len(names or [node]))
     controller_address, *node_addresses = (
         addresses or [LOOPBACK] * (1 + len(ports)))
-    if not addresses:  # only at the address of the machine's name: loopback
+    if not addresses:  # bind only the address of the machine's name: loopback
         lines.append("CommunicationParameters=NoCtldInAddrAny,NoInAddrAny")
     fields = dict(
         directory=directory, node=node, hostname=socket.gethostname(),
@@ -197,7 +199,8 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
 
 
 def write_gpus(directory, count):
-    """Device nodes that stand for GPUs, and the gres.conf that names them."""
+    """Makes device nodes that stand for GPUs, and the gres.conf that names
+    them."""
     for index in range(count):
         os.mknod(f"{directory}/dev/gpu{index}", 0o666 | stat.S_IFCHR,
                  os.makedev(GPU_MAJOR, index))
@@ -207,9 +210,10 @@ def write_gpus(directory, count):
 
 
 def write_plugstack(directory, plugins, arguments, name=""):
-    """No plugins: Slurm without Penstock. All get the same arguments.
+    """Without plugins, Slurm runs without Penstock. All plugins get the same
+    arguments.
 
-    name: of a node among several, with a penstockd of its own."""
+    name: one of several nodes, with its own penstockd."""
     dot_name = f".{name}" if name else ""
     defaults = [f"socket={directory}/run{dot_name}/penstockd.sock",
                 f"profile_dir={directory}/profiles"]
@@ -222,7 +226,7 @@ def write_plugstack(directory, plugins, arguments, name=""):
 def write_penstock_conf(directory, node, policy, pools, lines, name=""):
     """pools: (name, path, bandwidth) each, bandwidth as text: "200M".
 
-    name: as write_plugstack()'s; the path of the file."""
+    name: as for write_plugstack(). Returns the path of the file."""
     dot_name = f".{name}" if name else ""
     text = PENSTOCK_CONF.format(directory=directory, node=name or node,
                                 policy=policy, run=f"run{dot_name}")

@@ -1,4 +1,4 @@
-"""What the tests of job_submit_penstock.so share: the reader of its datagrams,
+"""Shared by the tests of job_submit_penstock.so: a reader of its datagrams,
 demand tables, and a TestCase with a cluster whose slurmctld has loaded it."""
 
 import os
@@ -32,7 +32,7 @@ SUBMIT_CONF = ("SubmitTable={directory}/run/demand_table",
 
 
 class Reader:
-    """Binds the datagrams' socket; reads when asked."""
+    """Binds the datagrams' socket; reads on request."""
 
     def __init__(self, path):
         self._path = path
@@ -45,7 +45,7 @@ class Reader:
             self._socket.close()
 
     def next(self, timeout=10):
-        """The next datagram, which must be there in time."""
+        """The next datagram; fails if it does not arrive in time."""
         self._socket.settimeout(timeout)
         packet = self._socket.recv(4096)
         if len(packet) != _LAYOUT.size:
@@ -56,7 +56,7 @@ class Reader:
                             for value in fields))
 
     def drain(self):
-        """All that have come."""
+        """All datagrams that have arrived."""
         found = []
         while True:
             try:
@@ -66,8 +66,8 @@ class Reader:
 
 
 class SubmitCase(cluster_case.ClusterCase):
-    """The node has 4 loader_cpu and 400 loader_bw; res50 needs 1.5 and 50
-    MiB/s per GPU, heavy 3 and 300, anything else 1 and 20."""
+    """The node has 4 loader_cpu and 400 loader_bw. Per GPU, res50 needs 1.5
+    and 50 MiB/s, heavy 3 and 300, other models 1 and 20."""
 
     cluster_options = {"counted_gres": GRES, "submit": SUBMIT_CONF}
     models = ("res50:1500:52428800", "heavy:3000:314572800", ":1000:20971520")
@@ -75,14 +75,14 @@ class SubmitCase(cluster_case.ClusterCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # So that the client knows its name.
+        # The client must know the user's name.
         slurm_files.write(f"{cls.cluster.directory}/profiles/heavy.json", "{}")
         cls.publish()
         cls.cluster.restart_controller()
 
     @classmethod
     def publish(cls, *arguments, models=None):
-        """Writes the table anew, as penstockctld does."""
+        """Writes the table again, like penstockctld."""
         program = cls.cluster.build / "bin" / "write_demand_table"
         subprocess.run(
             [program, f"{cls.cluster.directory}/run/demand_table",
@@ -103,12 +103,12 @@ class SubmitCase(cluster_case.ClusterCase):
         self.cluster.wait_empty()
 
     def held(self, *flags, gpus=1, script="#!/bin/sh\n", **options):
-        """Submits a held job; its id."""
+        """Submits a held job; returns its id."""
         return self.cluster.sbatch(script, gpus=gpus,
                                    flags=["--hold", *flags], **options)
 
     def gres(self, job):
-        """What each node of the job must have: {name: count}."""
+        """Fails unless each node of the job has {name: count}."""
         text = self.cluster.job(job).get("TresPerNode", "")
         found = {}
         for entry in filter(None, text.split(",")):

@@ -1,4 +1,4 @@
-"""Whose account a job runs on, and LendAcross=account."""
+"""Job accounts as penstockd knows them, and LendAcross=account."""
 
 import agent_case
 import cluster_case
@@ -19,7 +19,7 @@ class Announced(cluster_case.ClusterCase):
         self.addCleanup(self.agent.close)
 
     def announced(self, job):
-        """The account of the one announcement that came before the tasks."""
+        """The account of the single announcement, which precedes the tasks."""
         self.cluster.wait_job(job)
         starts = self.agent.records(protocol.JOB_START, job_id=job)
         self.assertEqual(len(starts), 1)
@@ -56,7 +56,7 @@ class LendingAcrossAccounts(agent_case.AgentCase):
         flags = [f"--account={account}"] if account else []
         return self.submit(name, slices, flags=flags, **more)
 
-    # CPUs that nobody holds belong to no account.
+    # Unallocated CPUs belong to no account.
     def check_nothing_is_lent(self, name, lender, borrower):
         self.wait("the borrower to be known",
                   lambda: self.job_status(borrower) is not None)
@@ -70,7 +70,7 @@ class LendingAcrossAccounts(agent_case.AgentCase):
         lender = self.submit_for("lender1", 1 / 3, "physics")
         borrower = self.submit_for("borrower1", 4, "physics")
         self.wait_away(borrower)
-        # A restarted penstockd still knows.
+        # A restarted penstockd still knows the accounts.
         self.cluster.stop_agent()
         self.cluster.start_agent()
         self.wait_away(borrower)

@@ -18,7 +18,7 @@ class Cost(agent_case.AgentCase):
     def test_of_sampling(self):
         busy = self.cluster.expose(
             embedded.build_directory() / "bin" / "busy")
-        # They sleep but for a moment a second: the cost is penstockd's.
+        # They sleep most of each second: the CPU cost is penstockd's.
         job = self.cluster.sbatch(
             "#!/bin/sh\nexec srun --overcommit --ntasks=%d sh -c 'exec %s "
             "--workers %d --processes --on 0.05 --off 1000 --seconds 600 "
@@ -30,7 +30,7 @@ class Cost(agent_case.AgentCase):
         self.wait("all tasks to run",
                   lambda: len(list(home.glob("busy.*"))) == TASKS, 60)
         before = self.cluster.status()
-        time.sleep(INTERVAL_S)  # the measured interval; asking would cost
+        time.sleep(INTERVAL_S)  # without queries, which would cost CPU time
         after = self.cluster.status()
         cores = ((after["agent_cpu_s"] - before["agent_cpu_s"])
                  / (after["uptime_s"] - before["uptime_s"]))

@@ -1,5 +1,5 @@
-"""penstockd dies, hangs or restarts while CPUs are lent: jobs run on with at
-least what Slurm gave them, and nothing of ours is left."""
+"""penstockd dies, hangs or restarts while CPUs are lent. Jobs continue with
+at least Slurm's allocation, and no groups of ours remain."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ class Faults(agent_case.AgentCase):
     def test_killed_in_mid_job_and_restarted(self):
         lender, borrower = self.lend("K")
         self.cluster.stop_agent(signal.SIGKILL)
-        # Its guardian brings everyone home and removes the groups.
+        # Its guardian brings all threads home and removes the groups.
         self.wait("the groups of a killed penstockd to be removed",
                   lambda: not self.cluster.penstock_cgroups(), 5)
         self.assertGreater(self.rate("borrowerK", 2), 0)
@@ -47,7 +47,7 @@ class Faults(agent_case.AgentCase):
                                      flags=["--loader=auto"])
             self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
             self.check_time(time.monotonic() - start, 15)
-            # The guardian takes no sign of life for hanging.
+            # The guardian treats a missing heartbeat as a hang.
             self.wait("the groups of a hung penstockd to be removed",
                       lambda: not self.cluster.penstock_cgroups(), 10)
             self.assertGreater(self.rate("borrowerH", 2), 0)
@@ -87,7 +87,7 @@ class GangScheduling(agent_case.AgentCase):
                                        "SchedulerTimeSlice=5"]}
 
     def sleeper(self):
-        """A job that leaves its CPU idle, also where that is slow."""
+        """A job that leaves its CPU idle, also on a slow machine."""
         job = self.cluster.sbatch(["sleep", "600"], gpus=0,
                                   flags=["--loader=auto"])
         self.addCleanup(self.cluster.cancel, str(job))
@@ -103,7 +103,7 @@ class GangScheduling(agent_case.AgentCase):
         held = [self.held_by(job) for job in jobs]
         twice = self.held_by(borrower)
         self.assertIn(twice, held[:2])
-        # It would weigh less than who holds its CPU too.
+        # Its weight would be lower than that of the other holder of its CPU.
         self.wait("the borrower to be told", lambda: (
             "lent no CPUs while other jobs hold some of its own too"
             in (self.job_status(borrower) or {"notes": []})["notes"]))

@@ -1,5 +1,5 @@
-"""penstockd is lied to, misconfigured, or late: jobs run on, and nothing of ours
-is left."""
+"""penstockd gets false input, a wrong configuration, or input too late. Jobs
+continue, and no groups of ours remain."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ import agent_case
 import hierarchy
 import protocol
 
-# Asks penstockd for this task's pages and spoils them; then computes on.
+# Requests this task's pages from penstockd and corrupts them; then computes on.
 SPOIL_PAGE = """
 import array, mmap, os, socket, struct, sys, time
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -57,7 +57,7 @@ while time.monotonic() < end:
 print("done")
 """
 
-GONE = (errno.ENOENT, errno.ESRCH)  # what an announced pid is answered with
+GONE = (errno.ENOENT, errno.ESRCH)  # the reply to an announcement with that pid
 
 
 class Input(agent_case.AgentCase):
@@ -100,15 +100,15 @@ class Input(agent_case.AgentCase):
 
     def test_messages_of_strangers(self):
         job = self.submit("victim", 4)
-        self.rate("victim", 0.1)  # it has exec'd
+        self.rate("victim", 0.1)  # the task has exec'd
         # Other clusters may have trainers, too.
         pid = hierarchy.job_threads(self.cluster.node, job)[-1]
         for packet in (b"", b"x", os.urandom(64), os.urandom(1024),
                        b"\0" * 5000,
                        struct.pack("=IHHII", protocol.MAGIC, 1, 1, 16, 0)):
             self.send_as_user(packet)
-        # Nor can somebody in no task register or announce anything; what jobs
-        # may name is in test_registration.py.
+        # Nor can a process outside of any task register or announce anything.
+        # test_registration.py covers the threads that jobs may name.
         thread = struct.pack("=IHHIIiI", protocol.MAGIC, 1, protocol.THREAD,
                              24, 0, pid, 1)
         self.assertNotEqual(self.send_as_user(thread), 0)
@@ -119,7 +119,8 @@ class Input(agent_case.AgentCase):
         self.check_nothing_left()
 
     def send_as_user(self, packet):
-        """Sends as `nobody`; the reply's status, -1 without one."""
+        """Sends as `nobody`; returns the reply's status, or -1 without a
+        reply."""
         reader, writer = socket.socketpair()
         child = os.fork()
         if child == 0:
@@ -143,7 +144,8 @@ class Input(agent_case.AgentCase):
     # -- a job that ends while it is being announced ---------------------------
 
     def announce(self, job, pid):
-        """A managed task, as the plugin announces it; the reply's status."""
+        """Announces a managed task, as the plugin does; returns the reply's
+        status."""
         user = pwd.getpwnam(self.cluster.user)
         packet = protocol.pack(
             protocol.TASK_START, job, 0, 0, user.pw_uid, user.pw_gid, pid, 0,
@@ -161,7 +163,7 @@ class Input(agent_case.AgentCase):
             channel.send(protocol.pack(protocol.JOB_END, job, 0))
 
     def check_unknown(self, *jobs):
-        """penstockd has no record of the jobs and no group, and lives."""
+        """penstockd runs, and has no record and no group of the jobs."""
         self.assertEqual(self.cluster.status()["jobs"], [])
         for job in jobs:
             self.assertIsNone(self.job_status(job))
@@ -180,21 +182,22 @@ class Input(agent_case.AgentCase):
             os._exit(0)
         os.waitpid(gone, 0)
         self.assertIn(self.announce(900001, gone), GONE)
-        # A zombie still has its number, and is as dead.
+        # A zombie still has its pid; penstockd must treat it as dead.
         zombie = os.fork()
         if zombie == 0:
             os._exit(0)
         self.addCleanup(os.waitpid, zombie, 0)
         os.waitid(os.P_PID, zombie, os.WEXITED | os.WNOWAIT)
         self.assertIn(self.announce(900002, zombie), GONE)
-        # Nobody has sent JOB_END: there must be nothing to end.
+        # No process has sent JOB_END: there must be no job to end.
         self.check_unknown(900001, 900002)
         self.check_later_jobs_work()
 
     def test_a_job_that_ends_while_it_is_announced(self):
         announced = 0
         for i in range(100):
-            # It ends from before until long after its announcement.
+            # It ends at moments from before its announcement until long after
+            # it.
             task = os.fork()
             if task == 0:
                 time.sleep(i * 20e-6)
@@ -222,7 +225,7 @@ class Input(agent_case.AgentCase):
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
         finally:
             os.kill(self.cluster.agent_pid, signal.SIGCONT)
-        # What the plugin says last of all, and penstockd has read now.
+        # The plugin's last message, which penstockd has read by now.
         self.wait("the step's end to be known", lambda: (
             self.cluster.status()["launch"]["count"] > launches), 5)
         self.check_unknown(job)

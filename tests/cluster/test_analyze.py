@@ -27,7 +27,8 @@ class Analyze(agent_case.AgentCase):
                                     user=self.cluster.user, timeout=timeout)
 
     def trainer_of(self, seconds=1):
-        """How long it would run by itself makes no difference to analyze."""
+        """A trainer's command; its own duration makes no difference to
+        analyze."""
         return [self.train, "--data", self.data, "--batch", "16",
                 "--accelerator-s-per-sample", str(ACCELERATOR_S),
                 "--duration", str(seconds)]
@@ -53,7 +54,7 @@ class Analyze(agent_case.AgentCase):
         self.assertTrue(limited, found)
         for point in limited:
             self.assertEqual(point["limited_by"], "quota")
-        # Less CPU prepares less.
+        # With less CPU, the loader prepares less.
         least, most = min(by), max(by)
         self.assertLess(by[least]["value"], by[most]["value"] / 2)
         self.assertIn("the accelerator is emulated", found["notes"])

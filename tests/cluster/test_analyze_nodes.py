@@ -1,5 +1,5 @@
-"""penstock analyze of a job over two nodes, whose ranks wait for each other
-after every step and of which one has more to prepare."""
+"""penstock analyze of a job on two nodes. Its ranks wait for each other
+after every step, and one rank has more to prepare."""
 
 import json
 import pathlib
@@ -31,7 +31,7 @@ class AnalyzeNodes(quiet.Quiet, cluster_case.ClusterCase):
         assert done.returncode == 0, done.stderr
 
     def trainer(self):
-        """Rank 1 makes pictures nine times as large."""
+        """A trainer's command; rank 1 makes pictures nine times as large."""
         port, = slurm_files.free_ports(20)[19:]
         return ("[ $SLURM_PROCID = 1 ] && crop=672 || crop=224; "
                 f"exec {self.train} --data {self.data} --batch 8 --crop $crop "
@@ -52,18 +52,18 @@ class AnalyzeNodes(quiet.Quiet, cluster_case.ClusterCase):
         self.assertEqual(found["ranks"], 2)
         first, second = found["by_rank"]
         self.assertEqual([first["node"], second["node"]], self.cluster.nodes)
-        # One step for both, each with a loader of its own.
+        # One step with both ranks, each with its own loader.
         self.assertAlmostEqual(second["ceiling"] / first["ceiling"], 1,
                                delta=0.1)
         self.assertLess(second["prep"], first["prep"])
         self.assertEqual(found["slowest_rank"], 1)
-        # The job's figures are its slowest rank's.
+        # The job's figures are those of its slowest rank.
         whole, = [point for point in found["prep"] if point["cores"] == 1]
         self.assertAlmostEqual(whole["value"] / second["prep"], 1, delta=0.1)
         limited = [point for point in found["prep"] if point["cores"] < 1]
         self.assertTrue(limited)
         self.assertEqual({point["limited_by"] for point in limited}, {"quota"})
-        # A profile is that of a node's ranks, here one, which goes unsaid.
+        # A profile covers a node's ranks. Here that is one, which it omits.
         self.assertNotIn("ranks", saved.read_text("utf-8"))
         self.cluster.wait_empty()
         self.cluster._wait("all groups to be removed", lambda: not [

@@ -1,5 +1,5 @@
 """--loader-threads=N: the loader on N of the task's CPUs, the trainer on the
-others; and all CPUs for everybody once penstockd is gone."""
+others; all CPUs for all threads after penstockd's end."""
 
 import os
 import pathlib
@@ -15,7 +15,8 @@ LOADER = "pst_loader"
 @unittest.skipIf(os.cpu_count() < 2, "SKIPPED: one CPU")
 class Apart(agent_case.AgentCase):
     def masks(self, job):
-        """{"loader": masks of its threads, "trainer": of all the others}."""
+        """{"loader": masks of its threads, "trainer": masks of all other
+        threads}."""
         found = {"loader": set(), "trainer": set()}
         for tid in hierarchy.job_threads(self.cluster.node, job):
             try:

@@ -1,5 +1,5 @@
-"""Jobs of a user that share a node's cache of samples: what penstockd tells of
-it, and what it does when nobody uses one any more."""
+"""Jobs of a user that share a node's sample cache: penstockd's figures of
+it, and its removal when no job uses it any more."""
 
 import pathlib
 import secrets
@@ -7,7 +7,7 @@ import unittest
 
 import agent_case
 
-SWEPT_S = 30  # penstockd looks every 10 s
+SWEPT_S = 30  # penstockd checks every 10 s
 
 
 class Cache(agent_case.AgentCase):
@@ -15,8 +15,8 @@ class Cache(agent_case.AgentCase):
         self.name = f"test-{secrets.token_hex(8)}"
 
     def start(self, job_name, *words):
-        """A managed job with the test's cache, that trains until it is
-        ended."""
+        """Submits a managed job with the test's cache; it trains until
+        cancelled."""
         job = self.cluster.sbatch(
             self.trainer(job_name, 1, extra=[
                 "--cache", "64M", "--cache-name", self.name, *words]),
@@ -55,7 +55,7 @@ class Cache(agent_case.AgentCase):
                        for path in self.reports(second)
                        if path.endswith(".json"))
         self.assertIn('"held_share": 1', text)
-        self.assertEqual(len(self.files()), 1)  # the first one has it
+        self.assertEqual(len(self.files()), 1)  # the first job has it
 
     def test_what_killed_jobs_leave_is_removed(self):
         first, second = self.start("a"), self.start("b")

@@ -1,6 +1,6 @@
-"""A job's nodes that keep a part of its data each: what they read from storage
-afterwards, by the library's count and by the kernel's, and when one of them is
-killed. Each has namespaces and a disk of its own (separate_nodes.py)."""
+"""A job's nodes that each cache a part of its data: their later reads from
+storage, by the library's count and by the kernel's, also after one node is
+killed. Each node has its own namespaces and disk (separate_nodes.py)."""
 
 import pathlib
 import random
@@ -20,7 +20,7 @@ from bench.demo.data import make_ext4  # noqa: E402
 RECORDS = 2000
 RECORD_BYTES = 3 * 64 * 64
 DATA_BYTES = RECORDS * RECORD_BYTES
-# A node's part is not exactly half: four standard deviations more.
+# A node's part is not exactly half: allow four standard deviations.
 CACHE_BYTES = int(DATA_BYTES * 0.55)
 MEMORY_BYTES = 256 << 20
 NODES = 2
@@ -61,8 +61,8 @@ class CacheNodes(cluster_case.ClusterCase):
         with self.training("--cache-peers", "auto") as training:
             first = training.step("--epochs", "1")
             later = training.step("--epochs", "3")
-        # Each sample was read from storage by somebody, but for the few that
-        # the nodes' caches had when the step began.
+        # Some node read each sample from storage, except for the few samples
+        # that were cached when the step began.
         read = [rank.library_read_bytes for rank in first]
         self.assertGreater(sum(read), 0.9 * DATA_BYTES)
         for rank in first:
@@ -89,7 +89,8 @@ class CacheNodes(cluster_case.ClusterCase):
                                     rank.library_read_bytes)
 
     def test_a_node_is_killed_in_mid_epoch(self):
-        """All of its processes: no other one serves then."""
+        """All its processes are killed: no other process serves its cache
+        then."""
         with self.training("--cache-peers", "auto") as training:
             training.step("--epochs", "1")
             before = self.read()
@@ -107,7 +108,7 @@ class CacheNodes(cluster_case.ClusterCase):
         self.assertGreater(left, 1)
         self.assertEqual(rank.samples, EPOCHS * RECORDS)
         self.assertEqual(rank.broken, 0)
-        # What the other one had, from storage; its own part from memory.
+        # The other node's samples come from storage, its own from memory.
         read = rank.library_read_bytes / DATA_BYTES
         self.assertGreater(read, 0.45 * (left - 0.5))
         self.assertLess(read, 0.55 * left)

@@ -1,5 +1,6 @@
-"""Where cpu and cpuacct are one hierarchy, Slurm's accounting is where away
-threads would yield: they stay in Slurm's groups, under SCHED_IDLE."""
+"""If cpu and cpuacct are one hierarchy, away threads cannot have their own
+cpu groups, because Slurm's accounting uses that hierarchy. They stay in
+Slurm's groups, under SCHED_IDLE."""
 
 import os
 import pathlib
@@ -22,12 +23,12 @@ def cpu_group(tid):
 
 class Case(agent_case.AgentCase):
     def policies(self, job):
-        """Of the job's threads."""
+        """Scheduling policies of the job's threads."""
         return {os.sched_getscheduler(tid) for tid in
                 hierarchy.job_threads(self.cluster.node, job)}
 
     def check_away(self, job):
-        """Who is away is there as SCHED_IDLE, in a group that is not ours."""
+        """Away threads have SCHED_IDLE, in a group that is not ours."""
         away = self.away_threads(job)
         self.assertTrue(away)
         for tid in away:
@@ -47,8 +48,8 @@ class Case(agent_case.AgentCase):
 
 
     def idle_job(self):
-        """A job that leaves its CPU idle; the CPU too. A trainer would not:
-        emulated CPUs are slower than any profile says."""
+        """A job that leaves its CPU idle, and the CPU. A trainer would not:
+        emulated CPUs are slower than any profile."""
         job = self.cluster.sbatch("#!/bin/sh\nexec sleep 600\n", gpus=0,
                                   flags=["--loader=auto"])
         self.addCleanup(self.cluster.cancel, str(job))
@@ -71,7 +72,7 @@ class CountedByGroups(Case):
         self.cluster.cancel(job)
         self.check_nothing_left()
 
-    # SCHED_IDLE gives way within a group only.
+    # SCHED_IDLE yields only within a group.
     def test_no_job_lends_to_another(self):
         lender, held = self.idle_job()
         borrower = self.submit("borrower", 16)
@@ -85,7 +86,7 @@ class CountedByGroups(Case):
 
 
 class CountedByProcesses(Case):
-    """jobacct_gather/linux: all are in slurmd's cpu group."""
+    """jobacct_gather/linux: all tasks are in slurmd's cpu group."""
     cluster_options = {"agent": True, "slurm_lines": [
         "JobAcctGatherType=jobacct_gather/linux"]}
 

@@ -1,7 +1,7 @@
-"""Every example in slurm_conf_examples/ really works: Slurm runs with it, and
-jobs run on it with the plugin from its plugstack line. Only what is tied to a
-site (hosts, ports, paths, sizes of machines) is put in place of the example's;
-a key that the example lacks is not added but for those in NEEDED_HERE."""
+"""Every example in slurm_conf_examples/ works: Slurm runs with it, and jobs
+run with the plugin of its plugstack line. Only site-specific values (hosts,
+ports, paths, machine sizes) replace the example's. Only the keys in
+NEEDED_HERE are added."""
 
 import os
 import pathlib
@@ -45,7 +45,8 @@ class Example(embedded.EmbeddedCluster):
                           f"include {self.directory}/plugstack.conf.d/*.conf\n")
 
     def _write_slurm_conf(self):
-        """Returns how many GPUs the first GPU node of the example has."""
+        """Writes slurm.conf; returns the number of GPUs of the example's
+        first GPU node."""
         text = (self.example / "slurm.conf").read_text("utf-8")
         controller_port, node_port = slurm_files.free_ports(2)
         host = socket.gethostname()
@@ -73,8 +74,8 @@ class Example(embedded.EmbeddedCluster):
         return gpus
 
     def _put_our_node(self, text, host, port):
-        """Our node stands for the GPU nodes; others stay, as names that do
-        not answer."""
+        """Our node replaces the GPU nodes; other nodes remain as names that
+        do not answer."""
         gpu_nodes = re.search(r"^NodeName=(\S+) .*Gres=gpu", text,
                               re.M).group(1)
         lines = []
@@ -91,7 +92,7 @@ class Example(embedded.EmbeddedCluster):
 
 
 def check_config(*flags):
-    """How `penstockd --check-config` ended."""
+    """Runs `penstockd --check-config`; returns the completed process."""
     return subprocess.run(
         [embedded.build_directory() / "bin" / "penstockd", "--check-config",
          *flags], capture_output=True, text=True, timeout=30, check=False)
@@ -124,7 +125,7 @@ class Examples(unittest.TestCase):
         self.check_runs("gpu_partition", "gpu")
 
     def test_max_weights_agree(self):
-        """The same limit for the client and for the node."""
+        """The client and the node have the same limit."""
         for example in EXAMPLES.glob("*/penstock.conf"):
             plugin = (example.parent / PLUGSTACK).read_text("utf-8")
             at_client = re.search(r"\bmax_weight=(\S+)", plugin.rsplit(
@@ -140,7 +141,7 @@ class Examples(unittest.TestCase):
                          ["gpu_partition", "one_machine"])
         for example in found:
             with tempfile.TemporaryDirectory() as directory:
-                # A checkout may be writable by a group; a site's file not.
+                # A checkout may be group-writable; a site's file must not be.
                 path = pathlib.Path(directory, "penstock.conf")
                 slurm_files.write(path, example.read_text("utf-8"))
                 done = check_config("-f", path)

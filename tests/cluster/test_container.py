@@ -1,5 +1,5 @@
-"""Jobs in containers: in user, pid and mount namespaces of their own, with
-nothing of penstockd but its socket, bound to another path."""
+"""Jobs in containers: in their own user, pid and mount namespaces. They have
+only penstockd's socket, bound to another path."""
 
 import errno
 import os
@@ -8,9 +8,9 @@ import pathlib
 import agent_case
 import python_jobs
 
-# What a container runtime does, with the means of an ordinary user. The socket
-# must be gone from where PENSTOCK_SOCKET names it outside. Beside it stands
-# another container, with a process of a number that there is in none but it.
+# Does the work of a container runtime with an ordinary user's rights.
+# PENSTOCK_SOCKET's outside path must not exist inside. A second container has a
+# process with a pid that exists in no other one.
 CONTAINER = """#!/bin/sh
 touch {home}/container.sock
 rm -f {home}/neighbour
@@ -29,8 +29,8 @@ shift
 exec "$@"' sh $$ {command}
 """
 
-# A loader as PyTorch's: worker processes, named by penstock.watch(). Nothing
-# but this tells them apart.
+# A loader like PyTorch's: worker processes, registered by penstock.watch().
+# Only this registration identifies them.
 WATCHER = python_jobs.PRELUDE + """
 import subprocess
 import penstock
@@ -77,7 +77,7 @@ class Containers(python_jobs.JobsOfPython):
                           + done.stderr.strip())
 
     def start_container(self, command, flags=()):
-        """A managed job whose task is the command in a container."""
+        """Submits a managed job whose task is the command in a container."""
         script = CONTAINER.format(
             home=self.cluster.home(), socket=self.cluster.socket_path,
             run=os.path.dirname(self.cluster.socket_path),
@@ -89,7 +89,7 @@ class Containers(python_jobs.JobsOfPython):
         return job
 
     def report_with(self, job, what, condition):
-        """The first report of the job of which the condition holds."""
+        """The first report of the job that fulfils the condition."""
         found = []
 
         def holds():
@@ -109,7 +109,8 @@ class Containers(python_jobs.JobsOfPython):
             agent=self.cluster.agent_pid), "utf-8")
         job = self.start_container(["/usr/bin/python3", script])
         told = self.told("watcher")
-        # So it was a container: it is root and the first process there.
+        # Proof of the container: inside, the task is root and the first
+        # process.
         self.assertEqual((told["pid"], told["uid"]), (1, 0))
         self.assertTrue(told["connected"])
         self.assertGreaterEqual(told["workers"], 1)

@@ -1,5 +1,5 @@
-"""penstock jobs, nodes and history, asked of a real penstockctld: users see
-their own jobs only, and what ran is remembered."""
+"""penstock jobs, nodes and history, with a real penstockctld: users see only
+their own jobs, and ended jobs are recorded."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ class Commands(cluster_case.ClusterCase):
         cls.cluster.start()
         cls.owner, cls.other = cls.cluster.users
         cls.penstock = cls.cluster.expose(cls.cluster.build / "bin/penstock")
-        # A controller that has just started may not be active yet.
+        # A controller may not be active yet just after its start.
         cls.cluster._wait("the controller", lambda: cls.ask(
             cls, "nodes").returncode == 0, 40)
 
@@ -65,14 +65,14 @@ class Commands(cluster_case.ClusterCase):
         self.assertEqual([node["node"] for node in nodes], self.cluster.nodes)
         self.assertEqual([node["jobs"] for node in nodes], [1, 1])
 
-        # Another user's questions from a node must not cut off its agent.
+        # Another user's queries from a node must not block its agent.
         self.wait("the record", lambda: self.job_ids("history") == [job])
         self.cluster.cancel(str(job))
         self.wait("the end of the record", lambda: any(
             row["state"] == "CANCELLED" for row in
             self.ask_json("history", job)["jobs"]))
         row, = self.ask_json("history", user=self.owner)["jobs"]
-        # Longer than since 1970.
+        # More days than since 1970.
         self.assertEqual(self.ask_json("history", "--days", "36500",
                                        user=self.owner)["jobs"], [row])
         self.assertEqual(row["name"], "train_3")

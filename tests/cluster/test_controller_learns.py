@@ -1,5 +1,6 @@
-"""What penstockctld knows of jobs before they run: earlier runs, which predict
-the next of their kind, and the table that slurmctld's plugin reads."""
+"""penstockctld's knowledge of jobs before they run: earlier runs, which
+predict the next run of their kind, and the table that slurmctld's plugin
+reads."""
 
 import json
 import os
@@ -17,7 +18,8 @@ import test_nodes
 
 class PredictedCase(quiet.Quiet, test_nodes.NodesCase):
     def ceiling(self, job):
-        """What penstockd says of the running job's; {} before it knows it."""
+        """penstockd's ceilings of the running job; {} before it knows the
+        job."""
         try:
             return self.cluster.status_of(self.cluster.nodes[0],
                                           job)["ceiling"]
@@ -34,7 +36,7 @@ class EarlierRuns(PredictedCase):
     samples_per_s = 60
 
     def start(self, name, seconds, flags=()):
-        """A job without a profile, of which nothing is known at first."""
+        """Submits a job without a profile and without earlier runs."""
         command = self.trainer("run", self.samples_per_s, seconds=seconds)
         job = self.cluster.sbatch(
             f"#!/bin/sh\nexec {command}\n",
@@ -61,13 +63,13 @@ class EarlierRuns(PredictedCase):
         self.assertEqual(record["batch"], 4)
         self.assertIsNone(record["model"])
         self.assertTrue(record["cluster"])
-        # An emulated machine's CPU prepares fewer.
+        # An emulated machine's CPU prepares fewer samples.
         if embedded.PATIENCE == 1:
             self.assertLess(abs(record["mean_rate_samples_per_s"]
                                 / self.samples_per_s - 1), 0.2)
         self.assertIsNotNone(record["trainer_reserve_cores"])
 
-        # It outlives the controller.
+        # The history outlives the controller.
         self.cluster.stop_controller(number=9)
         self.cluster.start_controller()
         second = self.start("sweep_2", 60)
@@ -82,7 +84,7 @@ class EarlierRuns(PredictedCase):
             self.assertGreaterEqual(value["high"], self.samples_per_s)
         self.cluster.cancel(str(second))
 
-        # A profile of its own goes before them; another kind has none.
+        # A job's own profile precedes earlier runs; another kind has none.
         own = self.start("sweep_3", 60, flags=["--loader-model=res50"])
         self.wait("the profile", lambda: self.predicted(own))
         self.assertEqual(self.predicted(own)["predicted_from"],
@@ -148,7 +150,7 @@ class Submissions(PredictedCase):
         self.write_profile(0.0005, 3e6)
         self.wait("the change to be published",
                   lambda: self.gres_of_new_job() == "1")
-        # One that cannot be read changes nothing, and is said.
+        # An unreadable profile changes nothing and is logged.
         self.write_profile("x", 0)
         self.wait("the error", lambda: "known.toml" in self.cluster.log_of(
             "penstockctld0"))
@@ -159,7 +161,7 @@ class Submissions(PredictedCase):
         self.assertIn("slurmctld's plugin is heard",
                       self.cluster.log_of("penstockctld0"))
 
-    # On GPUs that are not there: what is predicted is looked at, not the rate.
+    # The GPUs do not exist: the test checks the prediction, not the rate.
     def test_a_job_that_says_what_it_trains_is_predicted_when_it_arrives(self):
         profile = f"{self.cluster.directory}/profiles/shown.toml"
         with open(profile, "w", encoding="utf-8") as file:
@@ -208,7 +210,8 @@ class Submissions(PredictedCase):
         path = f"{self.cluster.directory}/run/submit.sock"
         found = os.stat(path)
         self.assertEqual(stat.S_IMODE(found.st_mode) & 0o077, 0)
-        # A controller that was killed leaves it; the next one takes it over.
+        # A killed controller leaves the table behind; the next one takes it
+        # over.
         self.cluster.stop_controller(number=9)
         self.assertTrue(os.path.exists(path))
         self.cluster.start_controller()

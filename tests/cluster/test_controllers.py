@@ -1,5 +1,5 @@
-"""Two controllers of which one is active, controllers that die or hang, and
-versions that work together."""
+"""Two controllers, one of them active: controllers that die or hang, and
+mixed versions."""
 
 import os
 import random
@@ -16,7 +16,7 @@ class Controllers(test_nodes.NodesCase):
     cluster_options = {"nodes": 2, "controllers": 2}
 
     def term_of(self, node):
-        """The newest term that the node has taken a grant of."""
+        """The newest term from which the node has accepted a grant."""
         terms = re.findall(r"grant of term (\d+), version",
                            self.cluster.log_of(f"penstockd.{node}"))
         return int(terms[-1]) if terms else 0
@@ -36,14 +36,14 @@ class Controllers(test_nodes.NodesCase):
         self.assertGreater(self.rate("any", 2), 0)
         self.wait("the backup's grants",
                   lambda: self.term_of(self.node) > before)
-        # The first one comes back and finds the backup active.
+        # The first controller restarts and finds the backup active.
         taken = self.term_of(self.node)
         self.cluster.start_controller(0)
         self.rate("any", 3 * embedded_nodes.TIMEOUT_S)
         self.assertEqual(self.term_of(self.node), taken)
 
     def let_the_other_take_over(self):
-        """Stops the active controller; its index and the term it had."""
+        """Stops the active controller; returns its index and its term."""
         active = self.active_controller()
         before = self.term_of(self.node)
         os.kill(self.cluster.controller_pid(active), signal.SIGSTOP)
@@ -89,7 +89,7 @@ class Controllers(test_nodes.NodesCase):
         os.kill(munged, signal.SIGCONT)
         self.wait("grants again", lambda: self.granted(self.node) > taken, 60)
 
-    # Slurm never waits for a controller, and no node's agent does.
+    # Neither Slurm nor any node's agent waits for a controller.
     def test_a_controller_killed_again_and_again_harms_no_job(self):
         random_s = random.Random(1)
         active = self.active_controller()
@@ -102,8 +102,8 @@ class Controllers(test_nodes.NodesCase):
         self.assertGreater(self.rate("any", 2), 0)
         self.assertEqual(self.cluster.job(self.job)["JobState"], "RUNNING")
 
-    # When the newer controller and every agent have died, only what the agents
-    # kept on disk says that the older one's term is over.
+    # If the newer controller and all agents have died, only the agents' files
+    # record the end of the older controller's term.
     def test_restarted_agents_refuse_terms_that_they_had_outlived(self):
         active, before = self.let_the_other_take_over()
         self.wait("both nodes to have its grants", lambda: all(
@@ -122,8 +122,8 @@ class Controllers(test_nodes.NodesCase):
 class Upgrade(test_nodes.NodesCase):
     cluster_options = {"nodes": 2}
 
-    # One by one, the controller first and the nodes first: with two versions
-    # about, every node has its grants.
+    # Upgrade one by one, with the controller first and with the nodes first:
+    # every node has its grants even with two versions.
     def test_nodes_and_controller_of_neighbouring_versions_work_together(self):
         first, second = self.cluster.nodes
         self.submit("any", 200, self.cluster.nodes,

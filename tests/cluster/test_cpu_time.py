@@ -1,5 +1,5 @@
-"""What Slurm counts of a job's CPU time is what its processes used, those
-included that run on lent CPUs."""
+"""Slurm's count of a job's CPU time equals the use of its processes,
+including threads on lent CPUs."""
 
 import os
 import pathlib
@@ -15,8 +15,8 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def used_s(pid):
-    """CPU time of a process of a user's, of all its threads; 0: Slurm's own,
-    or gone."""
+    """CPU time of a user's process, over all its threads; 0: one of Slurm's
+    own, or ended."""
     try:
         if os.stat(f"/proc/{pid}").st_uid == 0:
             return 0
@@ -37,7 +37,7 @@ class CpuTime(agent_case.AgentCase):
         return sum(used_s(pid) for pid in set(map(process_of, threads)))
 
     def counted(self, job):
-        """Slurm's count; 0: none yet."""
+        """Slurm's count of CPU seconds; 0: none yet."""
         text = self.cluster.command(
             "sstat", "--noheader", "--allsteps", "--parsable2",
             "--format=AveCPU", "-j", str(job)).stdout.strip()
@@ -54,7 +54,7 @@ class CpuTime(agent_case.AgentCase):
         self.wait("it to use some time", lambda: self.used_by(job) > 50, 120)
         cores = self.cluster.status(job)["cores"]
         away = cores["used_away"] / (cores["used_away"] + cores["used_home"])
-        # Both look at the same figure then.
+        # In a suspended job both counts read the same value.
         done = self.cluster.command("scontrol", "suspend", str(job))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.wait("all its processes to be stopped", lambda: self.stopped(job))
@@ -64,13 +64,13 @@ class CpuTime(agent_case.AgentCase):
         print(f"sstat {told} s; the processes {own:.1f} s, {away:.0%} of the "
               "loader's away", file=sys.stderr)
         self.assertGreater(away, 0.2)
-        # sstat leaves out the fraction of a second.
+        # sstat omits the fraction of a second.
         self.assertLess(abs(told + 0.5 - own), 0.02 * own)
         self.cluster.cancel(job)
         self.check_nothing_left()
 
     def stopped(self, job):
-        """Its processes use no time."""
+        """Whether the job's processes use no CPU time now."""
         before = self.used_by(job)
         time.sleep(0.2)
         return before > 0 and self.used_by(job) == before

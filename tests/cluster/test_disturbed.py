@@ -1,4 +1,4 @@
-"""What penstockd measures while others compute on a job's CPU."""
+"""penstockd's measurements while other programs compute on a job's CPU."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import agent_case
 SLICES = 2
 TRUE_CEILING = SLICES / agent_case.CPU_S_PER_SAMPLE
 MOST_ERROR = 0.03
-# Half of a CPU, in pieces that end a timed wait late.
+# Uses half of a CPU, in pieces that make timed waits end late.
 HALF_BUSY = """
 import os, time
 os.sched_setaffinity(0, {%d})
@@ -24,13 +24,14 @@ while os.getppid() == parent:
 
 class Disturbed(agent_case.AgentCase):
     def disturb(self, cpu):
-        """Half of the CPU is used from outside of Slurm until the test ends."""
+        """A process outside of Slurm uses half of the CPU until the test
+        ends."""
         child = subprocess.Popen([sys.executable, "-c", HALF_BUSY % cpu])
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
 
     def corrected(self, job):
-        """The corrected ceiling, once 10 s were seen; None before."""
+        """The corrected ceiling after 10 s of measurement; None before."""
         status = self.job_status(job)
         if not status or status["quality"]["periods"] < 10:
             return None

@@ -1,5 +1,5 @@
-"""penstock doctor on a real node: nothing to mend where all is well, and each
-thing that is broken is named."""
+"""penstock doctor on a real node: no findings on a working node, and a
+finding for each broken part."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ import hierarchy
 
 @contextlib.contextmanager
 def changed(path, text):
-    """The file with other contents for a while."""
+    """The file temporarily has other contents."""
     file = pathlib.Path(path)
     before = file.read_text("utf-8")
     file.write_text(text, "utf-8")
@@ -31,7 +31,7 @@ class Doctor(agent_case.AgentCase):
         cls.conf = f"{cls.cluster.directory}/penstock.conf"
 
     def look(self, user=None):
-        """The exit status, and the findings by their check."""
+        """The exit status, and the findings by check."""
         done = self.cluster.command(self.penstock, "doctor", "--json",
                                     "--config", self.conf, user=user)
         self.assertEqual(done.stderr, "")
@@ -39,7 +39,7 @@ class Doctor(agent_case.AgentCase):
             finding["check"]: finding for finding in json.loads(done.stdout)}
 
     def check_failed(self, check, *parts):
-        """That check fails; its text has these parts."""
+        """That check fails; its text contains these parts."""
         code, found = self.look()
         self.assertEqual(code, 1, found)
         self.assertEqual(found[check]["status"], "fail", found)

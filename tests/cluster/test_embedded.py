@@ -18,7 +18,7 @@ import janitor
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# A program with a running job in a cluster, which then only waits.
+# A program with a running job in a cluster; then it only waits.
 VICTIM = """
 import signal
 import sys
@@ -35,7 +35,7 @@ with embedded.EmbeddedCluster(plugin=False) as cluster:
 
 
 def leftovers(node, directory, user):
-    """Whatever there still is of a cluster."""
+    """All remaining parts of a cluster."""
     found = hierarchy.slurm_trees(node) + hierarchy.our_groups(node)
     found += [path for path in [hierarchy.cage(node)] if os.path.isdir(path)]
     found += [directory] if os.path.exists(directory) else []

@@ -1,10 +1,10 @@
-"""No job gets less than what Slurm promised it: lenders of every kind keep
-their rate while somebody computes on their CPU.
+"""No job gets less than Slurm's allocation: lenders of every kind keep their
+rate while borrowers compute on their CPU.
 
-Rates are taken in alternating intervals with and without penstockd, in one
-run; medians of the ratios are judged. A virtual machine's CPUs may change their
-speed by a tenth from second to second, so pairs are added until the median is
-known well enough, whatever it is. Needs a quiet machine: labelled long.
+Rates are taken in alternating intervals with and without penstockd, in one run;
+the tests judge medians of the ratios. A virtual machine's CPUs may change their
+speed by a tenth from second to second. So pairs are added until the median is
+accurate enough, whatever its value. Needs a quiet machine: labelled long.
 """
 
 import json
@@ -17,15 +17,15 @@ import embedded
 
 MIN_PAIRS = 9
 MAX_PAIRS = 25
-STANDARD_ERROR = 0.01  # of the median of the ratios
+STANDARD_ERROR = 0.01  # allowed standard error of the median of the ratios
 INTERVAL_S = 3
 JOB_S = 900  # longer than MAX_PAIRS take
-LOAN_WAIT_S = 75  # a loan that was called back is not made again for 60 s
+LOAN_WAIT_S = 75  # a returned loan is not repeated for 60 s
 AUTOGROUP = pathlib.Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def is_known(ratios):
-    """Whether there are ratios enough to judge their median."""
+    """Whether there are enough ratios to judge their median."""
     if len(ratios) < MIN_PAIRS:
         return False
     if len(ratios) >= MAX_PAIRS:
@@ -84,13 +84,13 @@ class Lenders(FloorCase):
         self.check("bursty1", workers=1, on=1, off=1)
 
     def test_bursty_with_eight_threads(self):
-        # Eight bursts of 1 ms, each with 16 ms of rest, leave half of the CPU:
-        # eight threads, and still something to lend.
+        # Eight threads with bursts of 1 ms and pauses of 16 ms leave half of
+        # the CPU idle, which can be lent.
         self.check("bursty8", workers=8, on=1, off=16)
 
     def test_bursty_with_eight_threads_and_no_time_left(self):
-        # At 1 ms on and 1 ms off, eight threads want four CPUs and have one:
-        # it is never idle, and never lent for long.
+        # Eight threads with 1 ms on and 1 ms off need four CPUs and have one:
+        # the CPU is never idle, and never lent for long.
         self.check("bursty8full", lends=False, workers=8, on=1, off=1)
 
     def test_steady_with_one_thread(self):
@@ -101,7 +101,8 @@ class Lenders(FloorCase):
 
 
 class Trainers(FloorCase):
-    """Lenders that train, with trainers that sleep and that spin."""
+    """Lenders that train, with trainers that sleep and with trainers that
+    spin."""
 
     def check(self, name, extra, lends=True):
         lender = self.cluster.sbatch(
@@ -125,8 +126,9 @@ class Trainers(FloorCase):
 
 
 class WrongProfiles(FloorCase):
-    """A job that uses nearly all of its CPU, and whose profile is wrong by ten
-    times: a rate that is taken right after penstockd's start is under that."""
+    """A job that uses nearly all of its CPU, with a profile that is wrong by
+    a factor of ten. Rates just after penstockd's start depend on that
+    profile."""
 
     def check(self, name, ceiling, cost):
         profile = pathlib.Path(self.cluster.home(), f"{name}.toml")
@@ -156,7 +158,7 @@ class WrongProfiles(FloorCase):
 
 class WithoutAutogroups:
     """The same tests with the kernel's autogrouping off: then the threads of
-    one cgroup compete one by one, not session by session."""
+    one cgroup compete singly, not by session."""
 
     @classmethod
     def setUpClass(cls):
@@ -175,14 +177,15 @@ class TrainersWithoutAutogroups(WithoutAutogroups, Trainers):
 
 
 class Fairness(FloorCase):
-    """Whoever starts more processes does not win."""
+    """A job does not get more by starting more processes."""
 
     yields = True
 
     def share_of_the_first(self):
-        """The first's rate beside a second with 8 processes / alone."""
+        """The first job's rate beside a second one with 8 processes / its
+        rate alone."""
         ratios = []
-        # Its two loaders use half of its CPU between them: it really lends.
+        # The second job's two loaders use half of its CPU: it really lends.
         first = self.start_busy("first", workers=2, processes=True, on=5,
                                 off=15)
         while not is_known(ratios):
@@ -205,7 +208,7 @@ class Fairness(FloorCase):
 
 
 class WithoutYielding(Fairness):
-    """The same with our weights switched off must fail."""
+    """Control: the same test with Penstock's weights switched off must fail."""
 
     cluster_options = {"agent": True, "agent_lines": ("AwayYields=no",)}
     yields = False

@@ -1,5 +1,5 @@
-"""job_submit_penstock.so in a real slurmctld: what it refuses, what it adds to
-jobs, and what Slurm makes of that."""
+"""job_submit_penstock.so in a real slurmctld: rejected jobs, additions to
+jobs, and Slurm's handling of them."""
 
 import re
 
@@ -10,12 +10,12 @@ from test_plugin_flags import BAD, variable
 
 
 def asked_cpus(count):
-    """Matches a job's line of scontrol's; 22.05 has gres:, 24.11 gres/."""
+    """Matches a job's line of scontrol; 22.05 has gres:, 24.11 gres/."""
     return f"gres[:/]loader_cpu:{count}\\b"
 
 
 class Refused(SubmitCase):
-    """Clients whose own plugin does not check: slurmctld does."""
+    """Clients whose own plugin does not check options: slurmctld does."""
 
     cluster_options = dict(SubmitCase.cluster_options,
                            plugin_arguments=["max_weight=1000"])
@@ -60,7 +60,7 @@ class RefusedWithoutClient(SubmitCase):
     def test_every_variable(self):
         for name, (value, allowed) in BAD.items():
             if value == "nosuchmodel":
-                continue  # only the client sees the profiles
+                continue  # only the client can see the profiles
             with self.subTest(name):
                 done = self.cluster.try_sbatch(
                     "#!/bin/sh\n", env={variable(name): value})
@@ -147,7 +147,7 @@ class Amounts(SubmitCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         text = self.cluster.command("scontrol", "-o", "show", "job",
                                     done.stdout.strip()).stdout
-        # Slurm 22.05 hands the first component's flags to the others.
+        # Slurm 22.05 passes the first component's flags to the others.
         self.assertEqual(re.findall(r"loader_cpu:(\d)", text), ["2", "3"])
 
     def test_requeue(self):
@@ -230,7 +230,7 @@ class Steps(SubmitCase):
         job = self.cluster.sbatch(TOGETHER.replace("{srun}", srun),
                                   flags=["--loader-model=heavy", *flags],
                                   gpus=gpus)
-        # A held-up step takes a minute to be tried again.
+        # Slurm retries a delayed step after a minute.
         self.cluster.wait_job(job, timeout=60)
         return self.cluster.output(job)
 
@@ -332,7 +332,7 @@ class Updates(SubmitCase):
 
 
 class AllJobs(SubmitCase):
-    """Default=auto, twice the demand for what a node has, comments."""
+    """Default=auto, a demand of twice the node's capacity, comments."""
 
     cluster_options = dict(SubmitCase.cluster_options, submit=(
         *submit_case.SUBMIT_CONF, "Default=auto", "SubmitOvercommit=2",

@@ -1,5 +1,5 @@
-"""job_submit_penstock.so where something is missing or broken: jobs are
-submitted all the same, and slurmctld lives."""
+"""job_submit_penstock.so with missing or broken parts: jobs are submitted
+anyway, and slurmctld survives."""
 
 import os
 import signal
@@ -10,7 +10,8 @@ import cluster_case
 import submit_case
 from submit_case import SubmitCase
 
-# Binds the socket of argv[1] and reads nothing but what its parent tells it.
+# Binds the socket of argv[1]; reads only as many datagrams as its parent
+# requests.
 STOPPED_READER = """
 import socket, sys
 link = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -26,7 +27,7 @@ class FaultCase(SubmitCase):
         return f"{self.cluster.directory}/run/demand_table"
 
     def check_unchanged(self):
-        """Submission goes on, and the job gets no GRES."""
+        """Submission works, and the job gets no GRES."""
         job = self.held("--loader-model=res50")
         self.assertEqual(self.gres(job), {"gpu": 1})
 
@@ -59,7 +60,7 @@ class Tables(FaultCase):
                 with open(self.table(), "r+b") as file:
                     file.seek(offset)
                     file.write(byte)
-                    # As by a writer: the plugin keeps what it has read.
+                    # A new sequence number, or the plugin would use its copy.
                     file.seek(16)
                     file.write(b"\x10\x20\x00\x00")
                 self.check_unchanged()
@@ -105,7 +106,7 @@ class Configuration(FaultCase):
                       "0.1 to 100; jobs are submitted as without Penstock",
                       self.log())
         self.check_unchanged()
-        # Nothing is checked either.
+        # Nor are options checked.
         job = self.held(env={"PENSTOCK_LOADER_MATCH": "dali"})
         self.assertEqual(self.gres(job), {"gpu": 1})
 
@@ -150,7 +151,7 @@ class Readers(FaultCase):
         self.addCleanup(again.close)
         self.held()
         told = again.next()
-        # Those that the queue took were sent.
+        # Datagrams that the queue accepted were sent.
         self.assertEqual(told.number - before.number, submitted + 1)
         self.assertGreaterEqual(told.not_sent - before.not_sent, 15)
         self.assertEqual(told.hooks - before.hooks, submitted + 1)

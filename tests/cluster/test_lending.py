@@ -13,7 +13,7 @@ import agent_case
 import embedded
 import hierarchy
 
-# Prints, as a task's very first act, which CPUs are lent to others.
+# Prints, as a task's first action, the CPUs that are lent to others.
 FIRST_ACT = ('for f in {pattern};'
              ' do cat "$f" 2>/dev/null; done; grep Cpus_allowed_list '
              "/proc/self/status")
@@ -33,7 +33,7 @@ class Lending(agent_case.AgentCase):
         self.wait_away(borrower)
         self.wait("the CPU to be wanted several times", lambda: (
             self.cluster.status()["recall"]["count"] >= 3), 60)
-        # Home within 100 ms of the CPU being wanted.
+        # Away threads are home within 100 ms after the owner needs the CPU.
         self.check_time(self.cluster.status()["recall"]["p99_ms"], 100)
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
@@ -45,11 +45,11 @@ class Lending(agent_case.AgentCase):
         own = self.cluster.status(lender)
         self.assertEqual(self.away_threads(lender), [])
         self.assertEqual(own["cores"]["allocated"], 1)
-        # The lender's own threads were not touched.
+        # The lender's own threads were not moved.
         for tid in self.away_threads(borrower):
             comm = pathlib.Path(f"/proc/{tid}/comm").read_text().strip()
             self.assertTrue(comm.startswith("pst_loader"), comm)
-        # What is lent may change between two looks.
+        # The loan may change between two looks.
         self.wait("away threads to be on lent CPUs and nowhere else",
                   lambda: self.away_masks(borrower) ==
                   {self.away_cpus(borrower)})
@@ -60,29 +60,29 @@ class Lending(agent_case.AgentCase):
         self.check_report(borrower)
 
     def away_masks(self, job):
-        """The CPUs of the job's away threads, as each is allowed."""
+        """The affinity masks of the job's away threads."""
         found = set()
         for tid in self.away_threads(job):
             try:
                 text = pathlib.Path(f"/proc/{tid}/status").read_text()
             except OSError:
-                continue  # it has ended
+                continue  # the thread has ended
             found.add(text.split("Cpus_allowed_list:\t")[1].split("\n")[0])
         return found
 
     def allowed(self, job):
-        """All CPUs that some away thread of the job may run on."""
+        """All CPUs in the masks of the job's away threads."""
         return set().union(*map(hierarchy.cpus_in, self.away_masks(job)))
 
-    # Its CPU is idle while it is suspended, also where it needs all of it;
-    # Slurm would give it to nobody. A script's children are frozen, and only
-    # the script is stopped by a signal, too.
+    # A suspended job's CPU is idle, even if the job needs all of it, and Slurm
+    # gives it to no other job. A script's children are frozen; a signal stops
+    # only the script.
     @unittest.skipIf(hierarchy.COMOUNTED, "SKIPPED: no job lends to another "
                      "where cpu and cpuacct are one hierarchy")
     def test_a_suspended_job_lends_and_gets_its_cpu_back(self):
         lender = self.submit_script("suspended", 4, "--loader-threads=1")
         borrower = self.submit("beside", 4)
-        # Two that run may share a core of the machine's, or its turbo.
+        # Two running jobs may share a physical core, or its turbo clock.
         self.rate("beside", 2)
         before = self.rate("suspended", 3)
         home = hierarchy.cpus_in(self.held_by(lender))
@@ -98,7 +98,7 @@ class Lending(agent_case.AgentCase):
         self.check_nothing_left()
 
     def submit_script(self, name, slices, *flags):
-        """As submit(), with a shell between Slurm and the trainer."""
+        """Like submit(), with a shell between Slurm and the trainer."""
         job = self.cluster.sbatch(
             f"#!/bin/sh\n{' '.join(self.trainer(name, slices))}\ntrue\n",
             flags=["--loader=auto", *flags,
@@ -108,7 +108,8 @@ class Lending(agent_case.AgentCase):
         return job
 
     def suspend(self, job):
-        """scontrol returns before Slurm has done it."""
+        """Suspends the job and waits: scontrol returns before Slurm has done
+        so."""
         done = self.cluster.command("scontrol", "suspend", str(job))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.wait("Slurm to have suspended it", lambda: (
@@ -185,13 +186,13 @@ class Lending(agent_case.AgentCase):
         self.check_nothing_left()
         self.assertEqual(self.reports(unmanaged), [])
 
-    # Slurm puts no other job beside an exclusive one, so the only borrower that
-    # there can be is a step of its own, and the only CPU that could be taken
-    # for idle one that no step uses. The first test shows that it would be
-    # lent if the job did not hold it.
+    # Slurm places no other job beside an exclusive one. So the only possible
+    # borrower is one of its own steps, and the only CPU that could look idle is
+    # one that no step uses. The first test shows that this CPU would be lent if
+    # the job did not hold it.
     @contextlib.contextmanager
     def one_step_on_one_cpu(self, name, flags):
-        """A step that wants four CPUs and is bound to one; its job."""
+        """A step that needs four CPUs and is bound to one; its job."""
         flags = ["--gres=none", "--exact", "--ntasks=1", "--loader=auto",
                  f"--loader-model={self.profile(name, 4)}", *flags]
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -216,7 +217,7 @@ class Lending(agent_case.AgentCase):
     def test_an_exclusive_job_lends_to_nobody(self):
         with self.one_step_on_one_cpu("whole", ["--exclusive"]) as job:
             self.assertEqual(self.held_by(job), f"0-{os.cpu_count() - 1}")
-            # As many looks for idle CPUs as the other test needs, and more.
+            # At least as many checks for idle CPUs as the other test needs.
             for _ in range(6):
                 self.rate("whole", 1)
                 self.assertEqual(self.away_cpus(job), "")
@@ -233,7 +234,7 @@ class Lending(agent_case.AgentCase):
         self.wait("the report", lambda: self.reports(job))
 
     def test_two_trainers_in_one_task(self):
-        # As torchrun starts them: one task, a process for each GPU.
+        # As torchrun starts them: one task, one process per GPU.
         one, two = (" ".join(self.trainer(name, 1 / 3, seconds=6))
                     for name in ("rank0", "rank1"))
         job = self.cluster.sbatch(f"#!/bin/sh\n{one} & {two} & wait\n",

@@ -1,5 +1,5 @@
-"""Jobs that ask penstockd to hold them to less than they have: what it
-refuses, and what becomes of a limit whose asker is gone."""
+"""Jobs that request a limit from penstockd: rejected requests, and the limit
+after the requesting process ends."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ ANSWERS = ASK + """
 tell({home!r} + "/{answer}.json", {calls})
 time.sleep(600)
 """
-# The script goes on when the process that asked is dead.
+# The script continues after the requesting process is dead.
 KILLED = ASK + """
 child = os.fork()
 if child == 0:
@@ -59,7 +59,7 @@ class Limits(python_jobs.JobsOfPython):
     def test_nobody_else_may_ask(self):
         job = self.start_python("other", ASK + "time.sleep(600)\n")
         reply = self.cluster.ask(protocol.pack(protocol.LIMIT, 500, 0, 0))
-        self.assertEqual(reply.status, errno.ENOENT)  # of no job
+        self.assertEqual(reply.status, errno.ENOENT)  # a process of no job
         self.assertIsNone(hierarchy.cpu_limit(self.cluster.node, job))
 
     @unittest.skipIf(hierarchy.COMOUNTED, "SKIPPED: no quota where cpu and "

@@ -1,5 +1,5 @@
-"""An LMDB database read by the ranks of a step over four nodes, started by
-srun through PMIx as an MPI program is."""
+"""An LMDB database read by the ranks of a step on four nodes. srun starts
+them through PMIx, like an MPI program."""
 
 import json
 import pathlib
@@ -15,16 +15,16 @@ BENCH = embedded.build_directory() / "bin" / "penstock-lmdb-bench"
 PENSTOCK = embedded.build_directory() / "bin" / "penstock"
 RECORDS = 2000
 NODES = 4
-# Nothing leaves the machine; ranks that wait let others run.
+# No traffic leaves the machine; waiting ranks yield their CPU.
 SETTINGS = {"OMPI_MCA_btl": "self,vader,tcp",
             "OMPI_MCA_btl_tcp_if_include": "lo",
             "OMPI_MCA_mpi_yield_when_idle": "1"}
-# Nodes of this cluster are one machine, with one name and one /dev/shm, where
-# Open MPI names its files by the machine and by the rank within its node.
+# The nodes are one machine with one host name and one /dev/shm. Open MPI names
+# its files there by the host name and by the rank within its node.
 ON_NODE = ('d=$0/$SLURMD_NODENAME; mkdir -p "$d"; '
            'export OMPI_MCA_btl_vader_backing_directory="$d" '
            'OMPI_MCA_osc_sm_backing_directory="$d"; ')
-# The process that becomes this rank, a second after it has the node's buffer.
+# This process becomes the rank, one second after it has the node's buffer.
 KILL = ('[ "$SLURM_PROCID" != {rank} ] || (until grep -q osc_sm '
         '/proc/$$/maps; do sleep 0.1; done; sleep {wait_s}; ls "$d" >&2; '
         'kill -KILL $$) & ')
@@ -35,8 +35,8 @@ class LmdbNodes(cluster_case.ClusterCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster = embedded_nodes.NodesCluster(nodes=NODES)
-        # No other run's, and removed after the cluster: until that is stopped
-        # PMIx removes files in it, too.
+        # Used by this run only. Removed after the cluster, because PMIx removes
+        # files in it until the cluster stops.
         cls.shared = pathlib.Path(
             "/dev/shm", pathlib.Path(cls.cluster.directory).name)
         cls.shared.mkdir()
@@ -56,7 +56,7 @@ class LmdbNodes(cluster_case.ClusterCase):
         for number in range(RECORDS):
             data = source.randbytes(source.randrange(6000, 18000))
             (files / f"{number:05}.jpg").write_bytes(data)
-        # The user's: liblmdb has its lock beside it.
+        # Owned by the user: liblmdb creates its lock file beside it.
         done = cls.cluster.command(cls.cluster.expose(PENSTOCK), "lmdb",
                                    "import", files, home / "database",
                                    user=cls.cluster.user)
@@ -64,7 +64,7 @@ class LmdbNodes(cluster_case.ClusterCase):
         return home / "database"
 
     def start(self, ranks, *words, nodes=NODES, before=""):
-        """A step, when it has ended."""
+        """Runs a step to its end."""
         return self.cluster.srun(
             "sh", "-c", ON_NODE + before + 'exec "$@"', self.shared,
             self.bench, self.database, "--batch", "8", *words, env=SETTINGS,
@@ -73,7 +73,7 @@ class LmdbNodes(cluster_case.ClusterCase):
                    "--overcommit"])
 
     def read(self, ranks, *words, nodes=NODES):
-        """The ranks' lines of a step."""
+        """The output lines of a step's ranks."""
         done = self.start(ranks, *words, nodes=nodes)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -92,7 +92,7 @@ class LmdbNodes(cluster_case.ClusterCase):
                 with self.subTest(ranks=ranks, words=words):
                     lines = self.read(ranks, *words)
                     self.assertEqual(self.total(lines), stock)
-                    # A reader on each node, and all by the sidecar.
+                    # One reader per node, and all use the index.
                     reading = [line for line in lines if line["is_reading"]]
                     self.assertEqual(len(reading), NODES)
                     self.assertTrue(all(line["is_from_sidecar"]
@@ -111,7 +111,7 @@ class LmdbNodes(cluster_case.ClusterCase):
             self.total(self.read(4)))
 
     def test_a_rank_is_killed_in_mid_epoch(self):
-        for rank in (4, 5):  # of the second node: its reader, and another
+        for rank in (4, 5):  # on the second node: its reader, another rank
             with self.subTest(rank=rank):
                 done = self.start(16, "--epochs", "1000000",
                                   before=KILL.format(
@@ -125,7 +125,7 @@ class LmdbNodes(cluster_case.ClusterCase):
                     other: dead if other // 4 == 1
                     else "on another node: " + dead
                     for other in range(16) if other != rank}, done.stderr)
-                # There was shared memory, and it is gone.
+                # There was shared memory, and it is removed.
                 self.assertIn("vader_segment", done.stderr)
                 self.cluster.wait_empty()
                 self.assertEqual([path for path in self.shared.rglob("*")

@@ -1,6 +1,6 @@
-"""For each kind of loader, beside an idle neighbour: penstockd divides the
-job's CPU time between loader and trainer as the kernel counts it by thread,
-also while threads move, lends to the loader in time, and the job gains."""
+"""For each kind of loader, next to an idle job. penstockd divides the job's
+CPU time between loader and trainer like the kernel's count by thread, also
+while threads move. It lends to the loader in time, and the job gains."""
 
 import json
 import pathlib
@@ -14,14 +14,14 @@ import hierarchy
 import loader_kinds
 import python_jobs
 
-CORES = 0.05  # how far penstockd's figures may be from the kernel's
+CORES = 0.05  # allowed difference between penstockd's figures and the kernel's
 WINDOW_S = 6
 LOAN_S = 2
 PAIRS = 3  # of rates with penstockd and without
 
 
 def slope(points):
-    """Of (x, y) pairs, by least squares."""
+    """Slope of (x, y) pairs, by least squares."""
     mean_x = statistics.fmean(x for x, _ in points)
     mean_y = statistics.fmean(y for _, y in points)
     return (sum((x - mean_x) * (y - mean_y) for x, y in points)
@@ -29,8 +29,8 @@ def slope(points):
 
 
 class Follower:
-    """Cores of loader and trainer by penstockd and by the kernel, and lent
-    cores used, from one of penstockd's samples to the next."""
+    """Cores of loader and trainer by penstockd and by the kernel, and use of
+    lent cores, between two of penstockd's samples."""
 
     def __init__(self, case, job, labels):
         self._case, self._job = case, job
@@ -89,7 +89,7 @@ class LoaderKinds(python_jobs.JobsOfPython):
             status = self.job_status(neighbour)
             return status and status["quality"]["periods"] >= 3
 
-        # How soon a job lends that has just begun is another matter.
+        # This test does not measure the delay until a new job lends.
         self.wait("the neighbour to be known", is_known)
 
     def start_kind(self, kind, flags=()):
@@ -115,8 +115,8 @@ class LoaderKinds(python_jobs.JobsOfPython):
         return job, labels
 
     def check_counted(self, follower):
-        """Waits for a window that agrees: an epoch may end in one, and the
-        time of an ending worker is lost to who looks from outside."""
+        """Waits for a window that agrees. An epoch may end in a window, and
+        the CPU time of an ending worker is invisible from outside."""
         windows = []
 
         def agrees():
@@ -138,7 +138,7 @@ class LoaderKinds(python_jobs.JobsOfPython):
         return cores
 
     def check(self, kind, flags=()):
-        """A kind whose loader is told apart; the job."""
+        """Checks a kind whose loader penstockd identifies; returns the job."""
         job, labels = self.start_kind(kind, flags)
         self.wait("a loader to work", lambda: list(labels.iterdir()), 60)
         self.wait_away(job, 60)
@@ -149,13 +149,14 @@ class LoaderKinds(python_jobs.JobsOfPython):
         cores = self.check_counted(Follower(self, job, labels))
         self.assertGreater(cores["away"], 0.5)
         reserve = self.check_entitled(job, cores["trainer"])["reserve"]
-        # Its 95th percentile: the trainer's first seconds and ends of epochs.
+        # The 95th percentile includes the trainer's first seconds and epoch
+        # ends.
         if embedded.PATIENCE == 1 and "trainer" not in kind:
             self.assertLess(reserve, cores["trainer"] + 0.3)
         return job
 
     def check_unknown(self, kind):
-        """A kind whose loader nobody can tell apart."""
+        """Checks a kind whose loader cannot be identified."""
         job, labels = self.start_kind(kind)
         self.wait("the job to work", lambda: list(labels.iterdir()), 60)
         follower = Follower(self, job, labels)
@@ -176,7 +177,7 @@ class LoaderKinds(python_jobs.JobsOfPython):
     def gain(self, job):
         """Penstock / stock of the job's rate."""
         self.wait_away(job, 30)
-        self.rate(self.id(), 4)  # what the trainer needs shows by and by
+        self.rate(self.id(), 4)  # the trainer's need becomes visible gradually
         lent = self.rate(self.id(), 3)
         self.cluster.stop_agent()
         self.rate(self.id(), 0.5)
@@ -185,8 +186,8 @@ class LoaderKinds(python_jobs.JobsOfPython):
         return lent / stock
 
     def check_gain(self, job, least):
-        """The median of PAIRS gains is above `least`; none is measured that
-        would not change that."""
+        """The median of PAIRS gains is above `least`. Stops as soon as
+        further pairs cannot change the result."""
         if embedded.PATIENCE > 1:
             return  # emulated CPUs share fewer real ones
         gains = []
@@ -226,7 +227,7 @@ class LoaderKinds(python_jobs.JobsOfPython):
 
     def test_pool_with_match(self):
         job = self.check("pool", ["--loader-match=python*"])
-        # It reports no samples: nothing may be shown as if it did.
+        # It reports no samples: the report must not show a rate.
         status = self.cluster.status(job)
         self.assertIsNone(status["throughput"]["predicted"])
         self.assertIsNone(status["floor_rate"])
@@ -234,7 +235,8 @@ class LoaderKinds(python_jobs.JobsOfPython):
 
     def test_openmp_with_match(self):
         job = self.check("openmp", ["--loader-match=openmp_loader"])
-        # The team's other threads; the main thread trains as well.
+        # The team's other threads are the loader; the main thread trains as
+        # well.
         self.assertEqual(self.cluster.status(job)["cores"]["loader_threads"],
                          loader_kinds.WORKERS - 1)
 

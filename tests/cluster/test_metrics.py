@@ -1,4 +1,4 @@
-"""What penstockd writes for node_exporter while jobs lend to each other."""
+"""penstockd's metrics file for node_exporter while jobs lend to each other."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import signal
 import agent_case
 import prometheus_text
 
-WRITTEN_S = 60  # it writes every 15 s
+WRITTEN_S = 60  # penstockd writes it every 15 s
 
 
 class Metrics(agent_case.AgentCase):
@@ -21,7 +21,8 @@ class Metrics(agent_case.AgentCase):
         cls.cluster.start_agent(lines=(f"MetricsFile={cls.file}",))
 
     def text(self):
-        """What it says now, which is always whole; "" where it is not there."""
+        """The file's present text, which is always complete; "" if it does
+        not exist."""
         try:
             text = self.file.read_text("utf-8")
         except FileNotFoundError:
@@ -37,14 +38,14 @@ class Metrics(agent_case.AgentCase):
         return self.value("penstock_agent_last_update_timestamp_seconds")
 
     def wait_for_another(self):
-        """The text that is written next."""
+        """Waits for the next version of the text."""
         before = self.updated_s()
         self.wait("another text", lambda: self.updated_s() != before,
                   WRITTEN_S)
         return self.text()
 
     def counters(self, text, job):
-        """The job's, by their names and labels."""
+        """The job's counters, by names and labels."""
         return {(sample.name, tuple(sorted(sample.labels.items()))):
                 sample.value
                 for family in prometheus_text.families(text).values()
@@ -63,7 +64,7 @@ class Metrics(agent_case.AgentCase):
         for series, earlier in self.counters(before, borrower).items():
             self.assertGreaterEqual(counted[series], earlier, series)
         cpu = "penstock_job_cpu_seconds_total"
-        # Whatever else runs here may have its lent CPUs back for a while.
+        # Other programs may use the lent CPUs for a while.
         for name, labels in ((cpu, {"place": "home"}),
                              ("penstock_job_samples_total", {}),
                              ("penstock_job_wall_seconds_total",

@@ -1,5 +1,5 @@
-"""A pool that is no block device, as network file systems are none: the kernel
-neither counts nor limits it, the loader does, by the hint page."""
+"""A pool without a block device, like a network file system. The kernel
+neither counts nor limits its bytes; the loader does, by the hint page."""
 
 import glob
 import json
@@ -9,7 +9,7 @@ import pathlib
 import agent_case
 import embedded
 
-SAMPLES_PER_S = 40  # what the pool's bandwidth allows
+SAMPLES_PER_S = 40  # rate that the pool's bandwidth allows
 
 
 class NetworkPool(agent_case.AgentCase):
@@ -20,7 +20,7 @@ class NetworkPool(agent_case.AgentCase):
     def test_the_loader_keeps_to_its_part_and_says_what_it_reads(self):
         bandwidth = int(SAMPLES_PER_S * self.sample_bytes())
         self.cluster.stop_agent()
-        # tmpfs has no device either.
+        # tmpfs has no block device either.
         self.cluster.start_agent(pools=[("net", "/dev/shm", str(bandwidth))])
         job = self.submit("network", 1 / 3)
         self.wait("the limit to be felt", lambda: self.rate(
@@ -29,7 +29,7 @@ class NetworkPool(agent_case.AgentCase):
         pool, = self.cluster.status()["pools"]
         self.assertLess(rate / SAMPLES_PER_S, 1.15)
         self.assertLess(pool["used_bytes_per_s"] / bandwidth, 1.3)
-        if embedded.PATIENCE == 1:  # an emulated CPU may be slower than that
+        if embedded.PATIENCE == 1:  # an emulated CPU may be slower
             self.assertGreater(rate / SAMPLES_PER_S, 0.85)
             self.assertGreater(pool["used_bytes_per_s"] / bandwidth, 0.7)
         self.cluster.cancel(job)

@@ -1,9 +1,9 @@
 """Nodes and their controller: one rate for a job over its nodes, and bandwidth
 that moves between jobs on different nodes.
 
-All nodes stand on this machine's CPUs. On two CPUs a job of two ranks and its
-neighbour do not have a CPU each, so ranks of slower nodes stand on the
-neighbour's CPU, and figures are compared between two states of the same jobs."""
+All nodes use this machine's CPUs. Two CPUs are not enough to give a job of two
+ranks and its neighbour a CPU each. So ranks of slower nodes share the
+neighbour's CPU, and the tests compare two states of the same jobs."""
 
 import glob
 import os
@@ -48,19 +48,20 @@ class NodesCase(cluster_case.ClusterCase):
 
     def trainer(self, name, ceiling, extra="", seconds=cluster_case.LONG_S,
                 batch=4):
-        """A shell command; each rank has a log of its own."""
+        """A shell command; each rank writes its own log."""
         return (f"{self.train} --data {self.data} --batch {batch} "
                 f"--accelerator-s-per-sample {1 / ceiling} "
                 f"--duration {seconds} "
                 f"--log {self.cluster.home()}/{name}.$SLURM_PROCID.log {extra}")
 
     def submit(self, name, ceiling, nodes, command, more_profile=""):
-        """A job with one task of one CPU on each of the nodes."""
+        """Submits a job with one task of one CPU on each of the nodes."""
         profile = self.profile(name, ceiling, more=more_profile)
         flags = [f"--nodelist={','.join(nodes)}", f"--nodes={len(nodes)}",
                  "--ntasks-per-node=1", "--loader=auto",
                  f"--loader-model={profile}"]
-        # The script's own node has set its socket; tasks have their nodes'.
+        # The batch script has its own node's socket; each task needs that of
+        # its node.
         script = ("#!/bin/sh\nunset PENSTOCK_SOCKET\nexec srun --loader=auto "
                   f"--loader-model={profile} sh -c '{command}'\n")
         job = self.cluster.sbatch(script, gpus=1, flags=flags)
@@ -72,12 +73,12 @@ class NodesCase(cluster_case.ClusterCase):
         return self.rate_in_log(f"{name}.{rank}", seconds)
 
     def meeting(self):
-        """Where the ranks of a job wait for each other."""
+        """Address at which the ranks of a job wait for each other."""
         port, = slurm_files.free_ports(20)[19:]
         return f"--meet 127.0.0.1:{port}"
 
     def granted(self, node):
-        """How often the node's penstockd took a grant."""
+        """Number of grants that the node's penstockd has accepted."""
         return self.cluster.log_of(f"penstockd.{node}").count("grant of term")
 
     def wait_granted(self):
@@ -86,8 +87,8 @@ class NodesCase(cluster_case.ClusterCase):
                       self.granted(node) > 0)
 
 
-# How much of a rate that is expected must be there: other programs' CPU time
-# and the 0.5 s between two lines of a log.
+# Required part of an expected rate; allows for other programs' CPU time and for
+# the 0.5 s between two lines of a log.
 CLOSE = 0.15
 
 
@@ -106,16 +107,17 @@ class Lending(quiet.Quiet, NodesCase):
                     entry["job_id"] for entry in
                     self.cluster.status_of(node)["jobs"]] == [job])
             rates = [self.rate(name, 3, rank) for rank in range(count)]
-            if embedded.PATIENCE == 1:  # a batch there takes seconds
+            if embedded.PATIENCE == 1:  # a batch takes seconds there
                 self.assertGreater(min(rates), 0.5 * max(rates))
             self.assertLess(max(rates), 100 * (1 + CLOSE))
             self.cluster.cancel(str(job))
             self.cluster.wait_empty()
 
-    # The job's second rank has pictures of four times the size: as on a node
-    # whose cores are slower. Of n2's CPUs the first is taken, so that this rank
-    # and the neighbour's home share a CPU of this machine; on n1 the first rank
-    # has a CPU for itself, of which it needs what the second one's rate does.
+    # The job's second rank has pictures of four times the size, as on a node
+    # with slower cores. A job takes the first of n2's CPUs, so that this rank
+    # and the neighbour's home share a CPU of this machine. On n1 the first rank
+    # has a CPU alone, and needs of it only what the second rank's rate
+    # requires.
     def test_cores_beyond_the_slowest_rank_are_lent_to_the_neighbour(self):
         first, second = self.cluster.nodes[:2]
         self.wait_granted()
@@ -133,8 +135,8 @@ class Lending(quiet.Quiet, NodesCase):
         command = self.trainer("spans", 4000, self.meeting()).replace(
             f"--data {self.data}", f"--data {data}")
         spans = self.submit("spans", 4000, [first, second], command)
-        # A step of 4 ms: one of 1 ms takes 2 where its CPU is shared, and its
-        # rate would then need little more than the CPU it has.
+        # A step of 4 ms: on a shared CPU, a step of 1 ms takes 2 ms. Its rate
+        # would then need little more than the present CPU.
         neighbour = self.submit("neighbour", 4000, [first], self.trainer(
             "neighbour", 4000, batch=16))
 
@@ -149,8 +151,8 @@ class Lending(quiet.Quiet, NodesCase):
             self.restart_agent(first, "throughput")
             return [one / other for one, other in zip(lent, kept)]
 
-        # One rate differs from the next by a third on a busy machine: where
-        # three pairs do not show it, seven must.
+        # On a busy machine rates differ by a third. If three pairs are not
+        # clear, seven must be.
         ratios = [lent_to_kept() for _ in range(3)]
         is_shown = embedded.PATIENCE > 1 or self.neighbour_alone_gains(ratios)
         if not is_shown:
@@ -178,8 +180,8 @@ class Lending(quiet.Quiet, NodesCase):
 class Pools(quiet.Quiet, NodesCase):
     @classmethod
     def setUpClass(cls):
-        # tmpfs is no block device: the loaders limit themselves, as on network
-        # file systems.
+        # tmpfs is not a block device: the loaders limit themselves, as on
+        # network file systems.
         cls.cluster_options = {
             "nodes": 3, "pools": [("net", "/dev/shm", "8M")]}
         super().setUpClass()
@@ -201,18 +203,19 @@ class Pools(quiet.Quiet, NodesCase):
         self.submit("much", 1000, [second], self.trainer("much", 1000), share)
 
         def rates_are(expected, *names):
-            """The sum of their rates, as a part of what the pool allows."""
+            """The sum of their rates, as a fraction of the rate that the
+            pool allows."""
             self.wait(f"{names} to read {expected:.2f} of the pool", lambda: (
                 abs(sum(self.rates(names)) / (expected * samples_per_s) - 1)
                 < CLOSE), 60)
 
-        # A half each by ranks; what one does not need the other has.
+        # A half each by ranks; one job gets what the other does not need.
         rates_are(0.9, "much")
         rates_are(0.1, "little")
         rival = self.submit("rival", 1000, [third], self.trainer(
             "rival", 1000), share)
         rates_are(0.9, "much", "rival")
-        # Of three ranks each has a third at least.
+        # Each has one of three ranks, so at least a third.
         for rate in self.rates(["much", "rival"]):
             self.assertGreater(rate, (1 - CLOSE) / 3 * samples_per_s)
         self.cluster.cancel(str(rival), str(little))

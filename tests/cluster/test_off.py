@@ -1,5 +1,5 @@
-"""penstock off and on: everything is Slurm's again at once, jobs run on, and it
-stays so over restarts until penstock on."""
+"""penstock off and on: all resources are Slurm's again at once, and jobs
+continue. This state persists across restarts until penstock on."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import agent_case
 import embedded
 import hierarchy
 
-# Asks penstockd as this job's user to switch the node off.
+# Sends penstockd, as this job's user, a request to switch the node off.
 ASK_OFF = """
 import os, socket, struct
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -35,7 +35,7 @@ class Off(agent_case.AgentCase):
                         or self.cluster.start_agent())
 
     def switch(self, word, user=None):
-        """`penstock off` or `on`: its CompletedProcess."""
+        """Runs `penstock off` or `on`; its CompletedProcess."""
         return self.cluster.command(
             self.penstock, word, "--config",
             f"{self.cluster.directory}/penstock.conf", user=user, timeout=30)
@@ -46,19 +46,19 @@ class Off(agent_case.AgentCase):
         found = re.fullmatch(r"off since .* UTC: (\d+) jobs? brought home\n",
                              done.stdout)
         self.assertTrue(found, done.stdout)
-        # An emulated machine's loans come and go by themselves.
+        # On an emulated machine loans start and end by themselves.
         if jobs == 0 or jobs is not None and embedded.PATIENCE == 1:
             self.assertEqual(int(found[1]), jobs)
 
     def check_slurms(self, *jobs):
-        """Nothing of ours is there, now."""
+        """No group or change of ours exists now."""
         self.assertEqual(self.cluster.penstock_cgroups(), [])
         for job in jobs:
             self.assertEqual(self.away_threads(job), [])
             self.assertEqual(hierarchy.changes(self.cluster.node, job), [])
 
     def masks(self, job):
-        """The masks of the job's own threads."""
+        """The affinity masks of the job's own threads."""
         found = set()
         for tid in hierarchy.job_threads(self.cluster.node, job):
             try:
@@ -75,9 +75,9 @@ class Off(agent_case.AgentCase):
         self.switch_off(1)
         self.check_slurms(lender, borrower)
         self.assertGreater(self.rate("borrowerA", 2), 0)
-        self.check_slurms(lender, borrower)  # and it stays so
+        self.check_slurms(lender, borrower)  # and it remains so
         self.assertEqual(len(self.cluster.squeue()), 2)
-        self.switch_off(0)  # again: nothing is left to bring home
+        self.switch_off(0)  # again: no thread is left to bring home
         status = self.cluster.status()
         self.assertIsNotNone(status["off_since_unix_s"])
         self.assertIn("off since", self.cluster.command(
@@ -90,8 +90,8 @@ class Off(agent_case.AgentCase):
         self.wait_lent_again(lender, borrower)
         causes = [change["cause"]
                   for change in self.cluster.status(borrower)["changes"]]
-        # Emulated, a lender is measured to need more than it has, and may have
-        # its CPU back by then: nothing changes with the switch.
+        # On an emulated machine the lender is measured to need more than it
+        # has, and may have its CPU back by then: the switch changes nothing.
         if embedded.PATIENCE == 1:
             self.assertIn("switched_off", causes)
             self.assertIn("switched_on", causes)
@@ -143,7 +143,7 @@ class Off(agent_case.AgentCase):
         self.check_nothing_left()
 
     def io_limits(self, job):
-        """The limits on reading that the kernel has for the job."""
+        """The kernel's limits on the job's reads."""
         if hierarchy.UNIFIED:
             path = f"{hierarchy.job_dir(self.cluster.node, job)}/io.max"
         else:

@@ -1,5 +1,6 @@
-"""The plugin beside a penstockd that is missing, hangs, or is not root's: the
-job runs, and starts after a bounded delay. Also wrong plugstack.conf lines."""
+"""The plugin with a penstockd that is missing, hangs, or does not belong to
+root: the job runs, and starts after a bounded delay. Also wrong
+plugstack.conf lines."""
 
 import os
 import pathlib
@@ -18,7 +19,7 @@ class Faults(cluster_case.ClusterCase):
         "plugin_arguments": [f"timeout_ms={TIMEOUT_S * 1000:.0f}"]}
 
     def check_runs(self, **options):
-        """Runs a command under srun; the seconds that took."""
+        """Runs a command under srun; returns its duration in seconds."""
         start = time.monotonic()
         done = self.cluster.srun("echo", "ran", **options)
         self.assertEqual((done.returncode, set(done.stdout.split())),
@@ -45,9 +46,9 @@ class Faults(cluster_case.ClusterCase):
         with FakeAgent(self.cluster.socket_path, answers=False) as agent:
             took = self.check_runs(gpus=0, flags=["--ntasks=2"])
             self.assertGreaterEqual(took, TIMEOUT_S)
-            # A second wait would make it two.
+            # A second wait would double the time.
             self.check_time(took, 1.9 * TIMEOUT_S)
-            # It wakes up and learns of everything that happened meanwhile.
+            # penstockd continues, and reads all messages of the meantime.
             agent.drain()
             agent.wait_for(protocol.TASK_START, 2)
             agent.wait_for(protocol.TASK_EXIT, 2)
@@ -77,7 +78,7 @@ class BadArgument(cluster_case.ClusterCase):
 
 
 class Optional(cluster_case.ClusterCase):
-    """What `optional` in plugstack.conf promises."""
+    """The effect of `optional` in plugstack.conf."""
 
     def test_a_missing_plugin_does_not_stop_jobs(self):
         plugin = pathlib.Path(self.cluster.directory,
@@ -86,7 +87,7 @@ class Optional(cluster_case.ClusterCase):
         self.addCleanup(os.rename, str(plugin) + ".away", plugin)
         done = self.cluster.srun("echo", "ran")
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
-        # The flags are the plugin's; admin.md says what to do instead.
+        # The plugin defines the flags; admin.md describes the alternative.
         done = self.cluster.srun("echo", "ran", flags=["--loader=auto"])
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("unrecognized option '--loader=auto'", done.stderr)

@@ -1,6 +1,6 @@
-"""--loader-* flags and PENSTOCK_* variables as users meet them: what srun,
-sbatch and salloc show, accept and refuse. What arrives on the node is read
-from the messages to a penstockd that only listens."""
+"""--loader-* flags and PENSTOCK_* variables in srun, sbatch and salloc:
+shown, accepted and rejected values. A penstockd that only listens receives
+the values that arrive on the node."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from fake_agent import FakeAgent
 NAMES = ["loader", "loader-threads", "loader-bw", "loader-model",
          "loader-batch", "loader-weight", "loader-match", "loader-share",
          "loader-report"]
-BAD = {  # flag: (bad value, words of what is allowed)
+BAD = {  # flag: (bad value, words of the allowed values)
     "loader": ("yes", "auto or off"),
     "loader-threads": ("abc", "1 to 4096, or auto"),
     "loader-bw": ("fast", "200M, or auto"),
@@ -42,7 +42,7 @@ class FlagsCase(cluster_case.ClusterCase):
         return self.agent.wait_for(protocol.TASK_START, **fields)[0]
 
     def batch_script(self, lines, flags=(), **options):
-        """Runs a batch script of these lines; its job id."""
+        """Runs a batch script of these lines; returns its job id."""
         job = self.cluster.sbatch("\n".join(["#!/bin/sh", *lines]),
                                   flags=flags, **options)
         self.cluster.wait_job(job)
@@ -94,8 +94,8 @@ class Accepted(FlagsCase):
                                  (1, 6, 7)])
 
     def test_a_share_reaches_the_job(self):
-        """The loader finds it in its environment, the flag before the
-        variable, in the steps of a batch script too."""
+        """The loader finds the name in its environment, also in the steps of
+        a batch script; the flag precedes the variable."""
         show = "printenv PENSTOCK_LOADER_SHARE"
         done = self.cluster.srun("sh", "-c", show,
                                  env={"PENSTOCK_LOADER_SHARE": "other"},

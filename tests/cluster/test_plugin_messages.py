@@ -1,4 +1,4 @@
-"""What the plugin tells penstockd about tasks, steps and jobs."""
+"""The plugin's messages to penstockd about tasks, steps and jobs."""
 
 import pathlib
 import pwd
@@ -18,7 +18,7 @@ class Messages(cluster_case.ClusterCase):
         self.listen(FakeAgent)
 
     def listen(self, agent, **options):
-        """Puts another agent in the place of the one that listens."""
+        """Replaces the listening agent by another one."""
         if self.agent is not None:
             self.agent.close()
         self.agent = agent(self.cluster.socket_path, **options)
@@ -73,8 +73,8 @@ class Messages(cluster_case.ClusterCase):
         self.listen(Slow)
         done = self.cluster.srun("cat", "/proc/uptime")
         started_s = float(done.stdout.split()[0])
-        # Uptime counts on while the machine is suspended; both are the same
-        # here, and only their difference to each other matters.
+        # Unlike the monotonic clock, uptime includes times of suspension: the
+        # offset converts one into the other.
         answered = self.agent.records(protocol.TASK_START)[0][0]
         offset_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
         self.assertGreater(started_s + 0.02, answered + offset_s)

@@ -1,5 +1,5 @@
-"""A real PyTorch training loop, its own DataLoader with worker processes,
-gains from lending: Debian's python3-torch, nothing changed but one line."""
+"""An unmodified PyTorch training loop except for one line, with its own
+DataLoader and worker processes, gains from lending (Debian's python3-torch)."""
 
 import importlib.util
 import json
@@ -62,7 +62,7 @@ class PyTorch(agent_case.AgentCase):
         shutil.copytree(source / "libpenstock" / "python", cls.module)
 
     def start_torch(self, name):
-        """The PyTorch job; waits until it runs."""
+        """Submits the PyTorch job; waits until it runs."""
         home = self.cluster.home()
         script = pathlib.Path(home, f"{name}.py")
         script.write_text(TRAIN.format(module=str(self.module),
@@ -76,7 +76,7 @@ class PyTorch(agent_case.AgentCase):
         """Penstock / stock of the job's rate: the median of alternating
         intervals."""
         ratios = []
-        # torch takes minutes to be imported on an emulated machine.
+        # On an emulated machine the import of torch takes minutes.
         self.wait_away(job, 120)
         for _ in range(PAIRS):
             self.wait_away(job, 60)
@@ -91,9 +91,9 @@ class PyTorch(agent_case.AgentCase):
         return statistics.median(ratios)
 
     def start_lender(self, name, on_ms, off_ms):
-        """A job whose loader computes and pauses by turns: its share of the
-        CPU does not depend on how fast the machine is, as a sample's would.
-        Its loader: what a trainer uses is reserved and never lent."""
+        """A job whose loader alternately computes and pauses: its share of
+        the CPU does not depend on the machine's speed. The loader has to do
+        it, because a trainer's CPU is reserved and never lent."""
         job = self.cluster.sbatch(
             [self.busy, "--workers", "1", "--processes", "--on", str(on_ms),
              "--off", str(off_ms), "--seconds", "900", "--log",
@@ -104,8 +104,8 @@ class PyTorch(agent_case.AgentCase):
 
     def test_workers_borrow_and_the_job_gains(self):
         job = self.start_torch("gains")
-        # PyTorch takes its two workers' batches in turn: a worker away with
-        # less than half a CPU would slow the other down, and is recalled.
+        # PyTorch takes its two workers' batches in turn: an away worker with
+        # less than half a CPU would delay the other one, and is recalled.
         lender = self.start_lender("gainslender", 5, 10)
         gain = self.compare("gains", job)
         if embedded.PATIENCE == 1:  # emulated CPUs share fewer real ones

@@ -1,5 +1,5 @@
-"""Who may name which thread as a loader, whose pages a job gets, and how soon
-a new loader process is known."""
+"""Threads that a process may register as loaders, the pages that a job gets,
+and the delay until a new loader process is known."""
 
 import errno
 import json
@@ -15,8 +15,8 @@ import unittest
 import agent_case
 import python_jobs
 
-# Is idle, and so lends its CPU; a second thread, that another job would like
-# to be a loader of its own.
+# An idle task, which therefore lends its CPU. It has a second thread, which
+# another job tries to register as its loader.
 VICTIM = python_jobs.PRELUDE + """
 import penstock
 tids = []
@@ -32,7 +32,7 @@ tell({home!r} + "/victim.json", dict(
 time.sleep(120)
 """
 
-# Names everybody's threads, its own last, and computes in that one.
+# Registers all users' threads, its own last, and computes in its own one.
 MEDDLER = python_jobs.PRELUDE + """
 import penstock
 with open({home!r} + "/strangers.json") as file:
@@ -60,7 +60,7 @@ tell({home!r} + "/meddler.json", dict(
 time.sleep(120)
 """
 
-# Starts processes that only --loader-match tells apart, at all times between
+# Starts processes that only --loader-match identifies, at all moments between
 # two of penstockd's samples.
 FORKER = python_jobs.PRELUDE + """
 times = []
@@ -80,7 +80,7 @@ class Meddling(python_jobs.JobsOfPython):
     cluster_options = {"agent": True, "users": 2}
 
     def sleeper_of(self, name):
-        """A process of the user in no job; its pid."""
+        """A process of the user outside of any job; its pid."""
         user = pwd.getpwnam(name)
         process = subprocess.Popen(["sleep", "120"], user=user.pw_uid,
                                    group=user.pw_gid, extra_groups=[])
@@ -89,7 +89,8 @@ class Meddling(python_jobs.JobsOfPython):
         return process.pid
 
     def start_both(self):
-        """The jobs, what they told, and the numbers that are not to be had."""
+        """Starts both jobs; returns them, their output, and the forbidden
+        thread numbers."""
         victim = self.start_python("victim", VICTIM)
         theirs = self.told("victim")
         strangers = {
@@ -116,7 +117,8 @@ class Meddling(python_jobs.JobsOfPython):
         self.assertEqual(mine["accepted"], [0, 0])
         self.check_pages(victim, theirs, meddler, mine)
 
-        # Its own loaders are moved: so would the others be, were they listed.
+        # Its own loaders are moved: so would the others be if they were
+        # registered.
         groups = {tid: self.groups_of(tid) for tid in strangers.values()
                   if tid > 0}
         self.wait_away(meddler)
@@ -153,8 +155,8 @@ class Meddling(python_jobs.JobsOfPython):
 
 
 class NewLoaders(python_jobs.JobsOfPython):
-    # The status shows what the last sample counted, so samples are taken as
-    # often as penstockd can; what is measured holds up to 100 ms of this.
+    # The status shows the last sample's count, so penstockd samples as often as
+    # possible. The measured delay includes up to 100 ms of that.
     cluster_options = {"agent": True, "agent_lines": ("SamplePeriod=100",)}
 
     def test_a_new_loader_is_known_within_200_ms(self):
@@ -171,7 +173,7 @@ class NewLoaders(python_jobs.JobsOfPython):
                 "loader_threads") or 0)
             seen += [time.monotonic()] * (known - len(seen))
             time.sleep(0.01)
-        # The first ones may have come before the job was asked after.
+        # The first ones may precede the first query for the job.
         forked = self.told("forker")
         delays_ms = [1e3 * (found - begun)
                      for begun, found in zip(forked, seen)]

@@ -1,5 +1,5 @@
-"""Nodes with namespaces, disks and groups of their own: what they do not share,
-and that nothing of them is left behind."""
+"""Nodes with their own namespaces, disks and groups: they share none of
+these, and leave nothing behind."""
 
 import glob
 import os
@@ -25,7 +25,7 @@ FILE_BYTES = 8 << 20
 LIMIT_BYTES_PER_S = 4 << 20
 MEMORY_BYTES = 64 << 20
 
-# A program with a job on two nodes, which then only waits.
+# A program with a job on two nodes; then it only waits.
 VICTIM = """
 import signal
 import sys
@@ -51,12 +51,12 @@ def leftovers(node, directory, user):
                     f"{directory}/"):
                 found.append(backing)
         except OSError:
-            pass  # detached in between
+            pass  # the mount was detached in between
     return found
 
 
 def has_ended(pid):
-    """Or is a zombie."""
+    """Whether the process has ended, or is a zombie."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text("utf-8")
     except OSError:
@@ -89,7 +89,7 @@ class LeavesNothing(SeparateCase):
         self.assertTrue(gone, leftovers(*names))
 
     def kill_victim(self, number, with_janitor=False):
-        """The victim's names."""
+        """Kills the victim; returns its names."""
         text = VICTIM.format(here=str(HERE), image=str(self.image))
         with subprocess.Popen([sys.executable, "-c", text],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -99,7 +99,7 @@ class LeavesNothing(SeparateCase):
             self.assertTrue(leftovers(*names))
             if with_janitor:
                 os.kill(int(keeper), signal.SIGKILL)
-                # Until then it holds the slot.
+                # The victim holds the slot until then.
                 self.assertTrue(janitor.wait_until(
                     lambda: has_ended(keeper), 10))
             victim.send_signal(number)
@@ -145,7 +145,7 @@ class Separate(SeparateCase):
         cls.cluster.start()
 
     def on_both(self, script):
-        """A line of each node, of those of a shell on both."""
+        """One line per node, from a shell on both."""
         done = self.cluster.srun(
             "sh", "-c", script, str(self.cluster.data), gpus=0,
             flags=["--nodes=2", "--ntasks=2", "--label"])

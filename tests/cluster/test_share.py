@@ -20,7 +20,7 @@ class Share(agent_case.AgentCase):
         return job
 
     def log(self, job_name):
-        """The last line of the job's log, {} where there is none."""
+        """The last line of the job's log; {} without a log."""
         path = pathlib.Path(self.cluster.home(), f"{job_name}.log")
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
         try:
@@ -33,7 +33,7 @@ class Share(agent_case.AgentCase):
             f"penstock-cache-*/{self.name}.stage"))
 
     def counts(self, *job_names):
-        """Samples used and prepared."""
+        """Sums of the samples used and prepared."""
         logs = [self.log(name) for name in job_names]
         return [sum(log.get(key, 0) for log in logs)
                 for key in ("samples", "prepared")]
@@ -49,7 +49,7 @@ class Share(agent_case.AgentCase):
             "first", "second")[0] > before[0] + 2000)
         used, prepared = (now - then for now, then in zip(
             self.counts("first", "second"), before))
-        self.assertLess(prepared, 0.65 * used)  # half, but for the window
+        self.assertLess(prepared, 0.65 * used)  # half, except for the window
         self.cluster.command("scancel", "--signal=KILL", "--full", str(first))
         self.wait("the first job's end",
                   lambda: self.job_status(first) is None)
@@ -60,7 +60,8 @@ class Share(agent_case.AgentCase):
         self.wait("the share to be removed", lambda: not self.files())
 
     def demands(self, *flags):
-        """Of two jobs of the same kind, in cores, when both were measured."""
+        """Demands and grants of two jobs of the same kind, in cores, after
+        both were measured."""
         jobs = [self.submit(f"needs{i}", 1, flags=flags) for i in range(2)]
 
         def status():
@@ -75,14 +76,14 @@ class Share(agent_case.AgentCase):
                 [one["cores"]["granted_home"] + one["cores"]["granted_away"]
                  for one in measured])
 
-    # What one of them needs alone, both need together, whoever prepares.
+    # Both together need as much as one of them alone, whichever job prepares.
     def test_what_they_need_is_counted_once(self):
         shared, granted = self.demands(f"--loader-share={self.name}")
         alone, _ = self.demands()
         print(f"cores needed by two jobs, shared: {shared}, alone: {alone}")
         self.assertLess(sum(shared), 0.7 * sum(alone))
         self.assertGreater(sum(shared), 0.35 * sum(alone))
-        for one in shared:  # also where its fellow prepared all
+        for one in shared:  # even if the other job prepared all batches
             self.assertGreater(one, 0.45 * sum(shared))
         self.assertAlmostEqual(granted[0], granted[1], delta=0.2)
 

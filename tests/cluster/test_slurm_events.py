@@ -1,4 +1,4 @@
-"""What the controller learns of Slurm's jobs, from a real slurmctld."""
+"""The controller's view of Slurm's jobs, with a real slurmctld."""
 
 import json
 import queue
@@ -16,7 +16,7 @@ PATIENCE_S = 60 * embedded.PATIENCE
 
 
 class Watcher:
-    """The program slurm_events and what it has told so far."""
+    """The program slurm_events and its output so far."""
 
     def __init__(self, cluster):
         self.process = subprocess.Popen(
@@ -32,8 +32,8 @@ class Watcher:
             self._lines.put(json.loads(line))
 
     def wait(self, what, *wanted):
-        """Waits for as many further lines as there are wanted dicts, in this
-        order, other lines between them left out; the lines."""
+        """Waits until lines match the wanted dicts in this order, with other
+        lines allowed in between; returns the lines."""
         found = []
         deadline = time.monotonic() + PATIENCE_S
         for line in wanted:
@@ -66,7 +66,7 @@ class SlurmEvents(unittest.TestCase):
         lines = []
         cls.cluster = embedded.EmbeddedCluster(
             cpus=4, plugin=False, slurm_lines=lines)
-        cls.second = cls.cluster.node + "n1"  # the janitor's, too
+        cls.second = cls.cluster.node + "n1"  # the janitor's jobs, too
         directory = cls.cluster.directory
         port, = slurm_files.free_ports(3)[2:]
         hostname = slurm_files.socket.gethostname()
@@ -164,7 +164,7 @@ class SlurmEvents(unittest.TestCase):
         self.watcher.wait("the start", {"event": "started", "job": job,
                                         "restart_count": 0})
         self.scontrol("requeue", job)
-        # Slurm holds a requeued job back for a while; its start is hurried.
+        # Slurm holds a requeued job for a while; the test starts it at once.
         self.watcher.wait("the requeue", {"event": "requeued", "job": job,
                                           "restart_count": 0})
         self.scontrol("update", f"JobId={job}", "StartTime=now")
@@ -193,7 +193,7 @@ class SlurmEvents(unittest.TestCase):
                                      {"event": "started", "job": job})
         self.assertEqual(started["node_count"], 2)
         self.assertEqual(started["cpus"], 2)
-        # Slurm 24.11 refuses NumNodes= of a job that runs.
+        # Slurm 24.11 rejects NumNodes= for a running job.
         self.scontrol("update", f"JobId={job}",
                       f"NodeList={self.cluster.node}")
         resized, = self.watcher.wait("the new size",
@@ -221,7 +221,7 @@ class SlurmEvents(unittest.TestCase):
         self.cluster._start_daemon("slurmctld", "slurmctld", "-D")
         back, = self.watcher.wait("the remark that it is back", {})
         self.assertEqual(back, {"remark": "slurmctld answers again"})
-        # The job has gone on; nothing of it is told until it ends.
+        # The job continues; no event occurs until it ends.
         self.cluster.cancel(str(job))
         end, = self.watcher.wait("the end", {"job": job})
         self.assertEqual((end["event"], end["state"]), ("ended", "CANCELLED"))

@@ -1,5 +1,5 @@
-"""Where a core has several hardware threads: the neighbour on a core feels
-whoever runs on the other half of it, so only whole cores are lent."""
+"""Cores with several hardware threads: a thread on one half of a core slows
+the other half, so only whole cores are lent."""
 
 import pathlib
 import sys
@@ -13,7 +13,7 @@ TOPOLOGY = pathlib.Path("/sys/devices/system/cpu")
 
 
 def siblings(cpu):
-    """The CPUs of a CPU's core, itself included."""
+    """The CPUs of a CPU's core, including itself."""
     text = pathlib.Path(TOPOLOGY, f"cpu{cpu}",
                         "topology/thread_siblings_list").read_text("ascii")
     return hierarchy.cpus_in(text)
@@ -21,17 +21,18 @@ def siblings(cpu):
 
 class Smt(agent_case.AgentCase):
     def held(self, job):
-        """The CPUs that Slurm gave the job, once its processes have them."""
+        """The CPUs that Slurm gave the job, after its processes have them."""
         self.wait("the job to have CPUs", lambda: (
             hierarchy.job_dir(self.cluster.node, job) and self.held_by(job)))
         return hierarchy.cpus_in(self.held_by(job))
 
     def lent(self, job):
-        """Where nothing is left of a loan, the away threads are at home."""
+        """The CPUs lent to the job. After the end of all loans, away threads
+        are at home."""
         return hierarchy.cpus_in(self.away_cpus(job)) - self.held(job)
 
     def check_whole_cores(self, job, seconds=5):
-        """Looks at the loan for so long; all CPUs that were lent."""
+        """Checks the loan for that time; returns all CPUs that were lent."""
         seen = set()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -50,7 +51,7 @@ class Smt(agent_case.AgentCase):
         self.check_nothing_left()
 
     def lender(self, command):
-        """A job that runs a command on a core of its own; its CPUs too."""
+        """A job that runs a command on its own core; also returns its CPUs."""
         job = self.cluster.sbatch(f"#!/bin/sh\nexec {command}\n", gpus=0,
                                   flags=["--loader=auto"])
         self.addCleanup(self.cluster.cancel, str(job))

@@ -1,5 +1,5 @@
-"""500 short jobs, and one that runs out of time, leave the machine as they
-found it."""
+"""500 short jobs, and one that exceeds its time limit, leave the machine
+unchanged."""
 
 import os
 
@@ -12,7 +12,7 @@ AT_ONCE = 20
 
 class Soak(agent_case.AgentCase):
     def footprint(self):
-        """What penstockd holds: open files, threads, memory in KiB."""
+        """penstockd's open files, threads, and memory in KiB."""
         proc = f"/proc/{self.cluster.agent_pid}"
         with open(f"{proc}/status", encoding="ascii") as status:
             lines = dict(line.split(":", 1) for line in status)
@@ -33,7 +33,7 @@ class Soak(agent_case.AgentCase):
         self.check_nothing_left()
         files_after, _ = self.footprint()
         self.assertLessEqual(files_after, files_before + 1)
-        # The second half of the soak does not grow it.
+        # The second half of the soak does not increase them.
         self.assertLess(memory[-1], memory[len(memory) // 2] * 1.2 + 512)
         self.assertEqual(hierarchy.job_dirs(self.cluster.node), [])
 

@@ -1,5 +1,5 @@
-"""A storm of jobs on many played nodes beside two real ones, whose grants must
-be in the kernel soon."""
+"""A storm of jobs on many emulated nodes, with two real nodes whose grants
+must reach the kernel soon."""
 
 import concurrent.futures
 import itertools
@@ -14,14 +14,14 @@ import embedded
 import embedded_nodes
 import test_nodes
 
-# An emulated machine's storm is as much smaller: what its daemons cannot do in
-# time they never do, since munge's credentials expire.
+# On an emulated machine the storm is smaller in proportion: its daemons would
+# never catch up, because munge's credentials expire.
 SLOWER = 1 if embedded.PATIENCE == 1 else 4 * embedded.PATIENCE
 AGENTS = int(os.environ.get("PENSTOCK_STORM_AGENTS", "300")) // SLOWER
 RATE = float(os.environ.get("PENSTOCK_STORM_RATE", "30")) / SLOWER
 SECONDS = float(os.environ.get("PENSTOCK_STORM_SECONDS", "20"))
 DECISION_P99_MS = 250
-FULL_SIZE = 1998  # agents, beside the two real nodes
+FULL_SIZE = 1998  # agents, in addition to the two real nodes
 KILLS = int(os.environ.get("PENSTOCK_STORM_KILLS", "25")) // SLOWER
 
 
@@ -60,17 +60,17 @@ class Storm(test_nodes.NodesCase):
                        json.load(file)["figures"]}
         self.assertEqual(figures["lost"]["value"], 0)
         if embedded.PATIENCE > 1:
-            return  # the rest are times
+            return  # the other figures are times
         self.assertGreaterEqual(figures["jobs_per_s"]["value"], 0.99 * RATE)
         self.assertGreater(figures["decision_p99_ms"]["runs"], SECONDS)
-        # Of some dozens of grants it is the longest, which tells of the
-        # machine; at full size it is what docs/benchmarks.md wants.
+        # With some dozens of grants this is the longest delay, which depends on
+        # the machine. At full size it is the figure of docs/benchmarks.md.
         name = ("decision_p99_ms" if AGENTS >= FULL_SIZE else "answer_p50_ms")
         self.assertLessEqual(figures[name]["value"], DECISION_P99_MS)
 
 
 class Killed(unittest.TestCase):
-    """penstockctld is killed at random and started again meanwhile."""
+    """penstockctld is killed at random moments and restarted."""
 
     def test_no_job_is_lost(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -1,5 +1,5 @@
-"""What is particular to the unified hierarchy: groups of ours stand inside
-Slurm's, which Slurm rewrites, counts and removes."""
+"""Properties of the unified hierarchy: groups of ours are inside Slurm's
+groups, which Slurm rewrites, counts and removes."""
 
 import concurrent.futures
 import json
@@ -16,14 +16,14 @@ import python_jobs
 
 JOBS = 200
 AT_ONCE = 3  # so that CPUs are idle, and lent
-BORROWERS = 50  # of the jobs, at least
-# Of slurmstepd with DebugFlags=Cgroup; it says nothing of EBUSY without. Of the
-# job's group it says the first whenever another step is there, also without
+BORROWERS = 50  # at least so many of the jobs borrow
+# Messages of slurmstepd, which logs EBUSY only with DebugFlags=Cgroup. It logs
+# the first one for the job's group whenever another step exists, also without
 # Penstock (24.11.5).
 COMPLAINT = re.compile(r"Cannot rmdir\(\S*/step_|Unable to rmdir\(|"
                        r"/step_.*(EBUSY|resource busy)")
 
-# A loader of worker processes that would use more CPUs than it has.
+# A loader with worker processes that could use more CPUs than it has.
 WORKERS = """
 import multiprocessing, sys, time
 sys.path.insert(0, {module!r})
@@ -53,7 +53,7 @@ def is_process(tid):
 
 
 class Unified(python_jobs.JobsOfPython):
-    # How its jobs ended Slurm would forget after five minutes.
+    # Otherwise Slurm would forget the jobs' exit states after five minutes.
     cluster_options = {"agent": True, "slurm_lines": ["DebugFlags=Cgroup",
                                                       "MinJobAge=36000"]}
 
@@ -67,7 +67,7 @@ class Unified(python_jobs.JobsOfPython):
         self.wait("Slurm to remove its jobs' directories",
                   lambda: not hierarchy.left_in_scopes(self.cluster.node))
 
-    # As Slurm does for a new step, systemd at a reload, or an admin.
+    # Changes by Slurm for a new step, by systemd at a reload, or by an admin.
     def test_what_others_write_is_put_back_within_a_second(self):
         job = self.submit("rewritten", 4)
         self.wait_away(job)
@@ -151,7 +151,7 @@ class Unified(python_jobs.JobsOfPython):
             "--config", f"{self.cluster.directory}/penstock.conf", timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    # The kernel leaves no cpuset empty that somebody is in.
+    # The kernel refuses to empty the cpuset of a group with a process.
     def test_all_tasks_of_a_step_borrow_at_once(self):
         line = " ".join(self.trainer("rank$SLURM_PROCID", 4))
         job = self.cluster.sbatch(
@@ -182,7 +182,7 @@ class Unified(python_jobs.JobsOfPython):
         self.cluster.cancel(job)
         self.check_no_directory_left()
 
-    # penstockd looks at a job once a second, the kernel adds up every two.
+    # penstockd samples a job every second; the kernel updates its sums every two.
     def test_stalls_are_what_the_kernel_says_of_the_job(self):
         busy = self.cluster.expose(
             embedded.build_directory() / "bin" / "busy")
@@ -215,7 +215,7 @@ class Unified(python_jobs.JobsOfPython):
         self.check_no_directory_left()
 
     def test_home_threads_cannot_leave_their_cpus(self):
-        # taskset is what a user's program does that pins itself.
+        # taskset is the way in which a user's program pins itself.
         line = " ".join(self.trainer("pinned", 4))
         job = self.cluster.sbatch(
             f"#!/bin/sh\n{line} &\nwhile sleep 0.2; do taskset -pc "
@@ -240,7 +240,7 @@ class Unified(python_jobs.JobsOfPython):
         self.check_no_directory_left()
 
     def start_one(self, number):
-        """One of several kinds of jobs."""
+        """Starts one of several kinds of jobs."""
         name = f"mix{number % AT_ONCE}"
         short = " ".join(self.trainer(name, 4, seconds=6))
         managed = ["--loader=auto", f"--loader-model={self.profile(name, 4)}"]
@@ -259,8 +259,8 @@ class Unified(python_jobs.JobsOfPython):
         self.cluster.sbatch(script, gpus=0, flags=[*managed, *flags])
 
     def cancel_one(self, number):
-        """A job that is cancelled while threads of it are away, or is
-        suspended before, and cancelled so or after it was resumed."""
+        """Cancels a job while threads of it are away, or while it is
+        suspended, or after it was resumed."""
         job = self.submit(f"gone{number}", 4, gpus=0)
         self.wait_away(job, 60)
         for word, state in ((("suspend", "SUSPENDED"), ("resume", "RUNNING"))
@@ -297,7 +297,8 @@ class Unified(python_jobs.JobsOfPython):
         self.check_who_borrowed()
 
     def check_who_borrowed(self):
-        """Jobs that borrowed nothing had no groups of ours to be left."""
+        """Jobs that borrowed nothing had no groups of ours that could
+        remain."""
         folder = pathlib.Path(self.cluster.directory, "reports")
         reports = [json.loads(path.read_text("utf-8"))
                    for path in folder.glob("*.json")]

@@ -12,8 +12,8 @@ _HEADER_BYTES = {"images-idx3": 16, "labels-idx1": 8}
 
 
 def load(part):
-    """part: "train" or "t10k". Pictures of 14 x 14 means of four pixels, around
-    0; and classes."""
+    """Pictures of 14 x 14 pixels, each the mean of four, centred around 0;
+    and their classes. part: "train" or "t10k"."""
     pixels = _read(part, "images-idx3").reshape(-1, 1, 28, 28)
     pictures = functional.avg_pool2d(pixels.float(), 2)
     return (pictures / 255 - 0.286) / 0.353, _read(part, "labels-idx1").long()

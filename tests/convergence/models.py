@@ -1,4 +1,4 @@
-"""The networks that converge here, of pictures of 14 x 14 pixels."""
+"""The trained networks, for pictures of 14 x 14 pixels."""
 
 from torch import nn
 

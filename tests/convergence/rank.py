@@ -8,8 +8,8 @@ import torch
 from models import MODELS
 from training import WAYS, final_loss
 
-_MOST_WORSE = 1.02  # sparse against dense
-_LEAST_WORSE = 1.10  # forgetful against dense: the control must be seen
+_MOST_WORSE = 1.02  # limit of sparse / dense
+_LEAST_WORSE = 1.10  # minimum of forgetful / dense: the control must be visible
 
 
 def options():

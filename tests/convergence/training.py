@@ -1,4 +1,5 @@
-"""One training of a model by all ranks, with a way of exchanging gradients."""
+"""One training of a model by all ranks, with one method of exchanging
+gradients."""
 
 import math
 
@@ -6,25 +7,25 @@ import torch
 from penstock import exchange
 from torch.nn import functional
 
-# Of each rank. The learning rate falls to 0 with a cosine.
+# Per rank. The learning rate falls to 0 with a cosine.
 _SAMPLES = 32
 _LEARNING_RATE = 0.1
 # Weights are exchanged sparsely, biases densely in one bucket.
 _BUCKET_ELEMENTS = 100
 
-# Of all steps, with another density than the one that is wanted in the end.
+# (fraction of all steps, density from there on) of the warm-up.
 _WARM_UP = ((0.0, 0.25), (0.05, 0.06))
 _WARM_UP_ENDS = 0.1
 
-# The last is without error feedback.
+# The last one has no error feedback.
 WAYS = ("dense", "sparse", "forgetful")
 
 
 def final_loss(
     model_of, data, seed, steps, way, *, warms_up, density, method
 ):
-    """The loss over all the data after so many steps; ranks draw batches of
-    their own. density, method: unless it is dense."""
+    """The loss over all the data after that number of steps; each rank draws
+    its own batches. density, method: of the ways other than dense."""
     torch.manual_seed(seed)
     model = model_of()
     optimizer = torch.optim.SGD(model.parameters(), lr=_LEARNING_RATE)
@@ -58,13 +59,13 @@ def final_loss(
 
 
 def _densities(steps, density):
-    """By the step from which on they count."""
+    """{step: density from that step on}."""
     changes = (*_WARM_UP, (_WARM_UP_ENDS, density))
     return {int(share * steps): most for share, most in changes}
 
 
 def _forget(trainer):
-    """What was not exchanged is lost."""
+    """Discards the elements that were not exchanged."""
     state = trainer.state_dict()
     for layer in state["layers"].values():
         layer["residual"].zero_()

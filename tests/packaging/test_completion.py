@@ -1,4 +1,4 @@
-"""tools/bash_completion offers what the program takes: no more, no less."""
+"""tools/bash_completion offers exactly the words that the program accepts."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PENSTOCK = pathlib.Path(os.environ["PENSTOCK_BUILD_DIR"]) / "bin" / "penstock"
-# What bash does at <TAB>: the last word is the one that is being written.
+# Simulates bash at <TAB>: the last word is incomplete.
 TAB = """
 source "$0"
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))

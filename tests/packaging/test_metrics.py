@@ -1,5 +1,5 @@
-"""What penstockd writes for Prometheus, by the golden file, and the dashboard
-that shows it."""
+"""penstockd's metrics for Prometheus, from the golden file, and the
+dashboard that shows them."""
 
 import json
 import pathlib
@@ -25,7 +25,7 @@ def sample(name="penstock_x", labels='hostname="a"', value="1"):
     return f"{name}{{{labels}}} {value}\n"
 
 
-# A text, and what has to be found in it.
+# A text, and a message that must be among its faults.
 BROKEN = [
     ("", "no metrics"),
     (HEAD + sample().rstrip(), "does not end with a newline"),
@@ -219,7 +219,7 @@ class Dashboard(unittest.TestCase):
                             labels[name] for name, _ in selectors)))
         shown = {family.name for family in families
                  if used & {family.name, *(it.name for it in family.samples)}}
-        # Nothing is written that the dashboard has no use for.
+        # The dashboard uses every metric.
         self.assertEqual(shown, {family.name for family in families})
 
     def test_values_of_labels_are_ones_that_penstockd_writes(self):
@@ -247,7 +247,7 @@ class Dashboard(unittest.TestCase):
                   .replace("$hostname", ".+").replace("$jobid", ".+")}
                  for i, (_, expr) in enumerate(self.exprs)]
         with tempfile.TemporaryDirectory(prefix="penstock-rules-") as directory:
-            path = pathlib.Path(directory, "rules.yml")  # JSON is YAML
+            path = pathlib.Path(directory, "rules.yml")  # JSON is valid YAML
             path.write_text(json.dumps(
                 {"groups": [{"name": "penstock", "rules": rules}]}))
             done = promtool("check", "rules", str(path))

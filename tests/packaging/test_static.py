@@ -19,7 +19,7 @@ PACKAGES = ["penstock-node", "penstock-ctld", "penstock-client",
             "python3-penstock-exchange", "python3-penstock-loader",
             "libpenstock1", "libpenstock-dev",
             "libpenstock-loader1", "libpenstock-loader-dev"]
-# More is root's rights that nobody has justified.
+# Above this, root's rights lack a justification.
 MAX_EXPOSURE = {"penstockd": 5.0, "penstockctld": 3.0}
 SKIPPED = 77
 
@@ -44,7 +44,7 @@ def paragraphs():
 
 
 def installed_files():
-    """What cmake --install gives, where Debian has it."""
+    """Paths of the files from cmake --install, at Debian's locations."""
     with tempfile.TemporaryDirectory(prefix="penstock-install-") as directory:
         done = run("cmake", "--install", BUILD, "--prefix", "/usr",
                    env={**os.environ, "DESTDIR": directory})
@@ -53,7 +53,7 @@ def installed_files():
         paths = [str(path.relative_to(directory))
                  for path in pathlib.Path(directory).rglob("*")
                  if not path.is_dir()]
-    # The build was not configured for /usr.
+    # The build may be configured for another prefix than /usr.
     for old, new in ((r"^usr/lib/python3\.\d+/", "usr/lib/python3/"),
                      (r"^.*/(slurm(-wlm)?)/(\w+\.so)$",
                       r"usr/lib/x/slurm-wlm/\3"),
@@ -63,7 +63,7 @@ def installed_files():
 
 
 def claims(name):
-    """The patterns of one of debian/'s lists."""
+    """The patterns of one of debian/'s file lists."""
     lines = (DEBIAN / name).read_text().splitlines()
     return [line.split()[0] for line in lines
             if line.strip() and not line.startswith("#")]
@@ -160,7 +160,8 @@ class Units(unittest.TestCase):
         for name in MAX_EXPOSURE:
             done = run("systemd-analyze", "verify", "--man=no",
                        BUILD / "generated" / f"{name}.service")
-            # Where nothing is installed it also says that there is no program.
+            # If Penstock is not installed, verify also reports the missing
+            # program.
             for line in done.stderr.splitlines():
                 self.assertNotRegex(line, r"^\S+:\d+:")
 

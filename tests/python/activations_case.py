@@ -1,5 +1,5 @@
-"""Models and plans for the tests of penstock.exchange's activations, which skip
-themselves where there is no PyTorch."""
+"""Models and plans for the tests of penstock.exchange's activations. The
+tests are skipped without PyTorch."""
 
 import sys
 import unittest
@@ -17,13 +17,14 @@ from penstock.exchange._activations_plan import Plan
 from penstock.exchange._tiers import RatedHostTier
 
 RATE = 4e9  # bytes/s
-WIDE = 1 << 30  # bytes on their way: all that there are
+WIDE = 1 << 30  # bytes in transit: no limit
 MOVED = (Action.OFFLOAD, Action.RECOMPUTE, Action.RECOMPUTE_OFFLOAD)
 torch.set_num_threads(1)
 
 
 class Block(nn.Module):
-    """What changes its buffers, draws random numbers, and writes in place."""
+    """A block that changes its buffers, draws random numbers, and writes in
+    place."""
 
     def __init__(self):
         super().__init__()
@@ -51,7 +52,7 @@ class Net(nn.Module):
 
 
 class Runs(nn.Module):
-    """Runs a function."""
+    """A module that runs a function."""
 
     def __init__(self, work):
         super().__init__()
@@ -75,7 +76,8 @@ def plan_of(action, model, moving_bytes=WIDE):
 
 
 def train(model, steps, images=16):
-    """The last gradients, the buffers, and the next random number."""
+    """Trains; returns the last gradients, the buffers, and the next random
+    number."""
     torch.manual_seed(3)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Training scripts on real files, and a TestCase that analyses them."""
+"""Training scripts on real files, and a TestCase that analyzes them."""
 
 import importlib.util
 import os
@@ -48,7 +48,7 @@ needs_torch = unittest.skipUnless(
 
 
 def make_files(count=FILES, size=FILE_BYTES):
-    """A folder of files that are written back, where there is a disk."""
+    """A folder of files that are written back, if there is a disk."""
     folder = tempfile.TemporaryDirectory(dir="/var/tmp")
     for number in range(count):
         with open(os.path.join(folder.name, f"{number:03}"), "wb") as file:
@@ -93,14 +93,13 @@ class FilesCase(unittest.TestCase):
         """Each sample's bytes came from storage."""
         expected = samples_after_first(messages) * bytes_per_sample
         read = grown(messages, "read_bytes")
-        # What workers had read ahead when the first message was sent.
+        # Batches that workers had prefetched when the first message was sent.
         slack = 8 * 4 * bytes_per_sample
         self.assertGreater(expected, slack)
         self.assertGreater(read, expected - slack)
         self.assertLess(read, expected * 1.1 + slack)
 
     def assert_from_memory(self, messages):
-        """Not one file came from storage. What the kernel pages in of the
-        processes' own code under memory pressure, a new worker's most of all,
-        is counted to them as well."""
+        """No file came from storage. Under memory pressure the kernel also
+        counts pages of the processes' own code, mostly of new workers."""
         self.assertLess(grown(messages, "read_bytes"), FILE_BYTES)

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""What CPU time penstock.watch takes of the trainer's process per batch: the
-same loader bare and watched by turns, with and without a (fake) penstockd.
+"""CPU time of penstock.watch in the trainer's process per batch: the same
+loader bare and watched in turn, with and without a (fake) penstockd.
 
-Prints JSON: a list of {"name", "value", "unit", "spread", "runs"}; value is
-the median over the rounds of the difference, spread its middle half."""
+Prints JSON: a list of {"name", "value", "unit", "spread", "runs"}; value is the
+median of the differences over the rounds, spread the distance of their
+quartiles."""
 
 import argparse
 import json
@@ -27,14 +28,14 @@ except ImportError:
 
 
 def batch_us(batches):
-    """CPU time, as watch() never blocks: other programs must not count."""
+    """CPU time: watch() never blocks, and other programs must not count."""
     begin_ns = time.thread_time_ns()
     count = sum(1 for _ in batches)
     return (time.thread_time_ns() - begin_ns) / count / 1000
 
 
 def differences(loader, watched, rounds):
-    batch_us(loader), batch_us(watched)  # the first of each is slower
+    batch_us(loader), batch_us(watched)  # the first batch of each is slower
     return [batch_us(watched) - batch_us(loader) for _ in range(rounds)]
 
 
@@ -45,7 +46,7 @@ def figure(name, values):
 
 
 def loaders(batches):
-    """Name and loader, each of so many batches of 32."""
+    """Names and loaders, each with that number of batches of 32."""
     yield "iterable", [[0] * 32] * batches
     if torch:
         data = torch.utils.data.TensorDataset(torch.arange(32 * batches))

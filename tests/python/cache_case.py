@@ -1,4 +1,4 @@
-"""A tmpfs folder of the test's own for caches, and a dataset that counts."""
+"""A private tmpfs folder for caches, and a dataset that counts its calls."""
 
 import os
 import tempfile
@@ -29,7 +29,7 @@ class CacheCase(LoaderCase):
 
 
 class Counted:
-    """A map-style dataset that writes down each call, in any process."""
+    """A map-style dataset that records each call, in any process."""
 
     def __init__(self, path, count=10):
         self.path, self.count = path, count

@@ -1,5 +1,5 @@
-"""A GPU that is emulated: tensors stay the CPU's, and what the library does with
-them is what it does on a GPU."""
+"""An emulated GPU: tensors stay on the CPU, and the library does the same
+operations with them as on a GPU."""
 
 import contextlib
 import os
@@ -22,8 +22,8 @@ class EmulatedGpu:
         self.gradients = []
 
     def stream_of(self, gradient):
-        # The CPU's memory has its next owner at once, and not as late as a
-        # stream comes to it.
+        # CPU memory is reused at once, not when a stream reaches that point:
+        # keep a reference.
         self.gradients.append(gradient)
         return 0
 
@@ -41,7 +41,7 @@ class EmulatedGpu:
 
 @contextlib.contextmanager
 def emulated_gpus():
-    """Each model has one of its own; yields them."""
+    """Gives each model its own emulated GPU; yields the list."""
     places = []
 
     def place_on(_):
@@ -52,7 +52,7 @@ def emulated_gpus():
         patches.enter_context(
             mock.patch.object(_exchange, "place_on", place_on)
         )
-        # What comes from a GPU is a copy.
+        # Tensors from a GPU are copies.
         patches.enter_context(
             mock.patch.object(
                 torch.Tensor, "cpu", lambda tensor: tensor.detach().clone()

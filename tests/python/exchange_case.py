@@ -1,5 +1,5 @@
-"""Ranks, models and data for the tests of penstock.exchange, which skip
-themselves where it was not built."""
+"""Ranks, models and data for the tests of penstock.exchange. The tests are
+skipped if it was not built."""
 
 import hashlib
 import sys
@@ -19,8 +19,8 @@ torch.set_num_threads(1)  # ranks are threads here
 
 
 def as_ranks(ranks, work, timeout_s=60):
-    """What work(transport) returned, or the exception that it raised, of each
-    rank; each is a thread."""
+    """Runs work(transport) in a thread per rank; returns each rank's result
+    or exception."""
     results = [None] * ranks
 
     def run(transport):
@@ -43,7 +43,7 @@ def as_ranks(ranks, work, timeout_s=60):
 
 
 def fine(results):
-    """The results, where none is an exception."""
+    """The results; raises if one of them is an exception."""
     for result in results:
         if isinstance(result, Exception):
             raise result
@@ -54,14 +54,15 @@ _seed_lock = threading.Lock()
 
 
 def seeded(make, seed=1):
-    """What make() makes; the seed is that of all threads."""
+    """The result of make() with a fixed seed; torch's seed is common to all
+    threads."""
     with _seed_lock:
         torch.manual_seed(seed)
         return make()
 
 
 def perceptron(seed=1, inputs=20, hidden=50):
-    """Weights of all sizes, from a few to some thousands."""
+    """Layers of many sizes, from a few to some thousands of weights."""
     return seeded(
         lambda: torch.nn.Sequential(
             torch.nn.Linear(inputs, hidden),
@@ -75,7 +76,7 @@ def perceptron(seed=1, inputs=20, hidden=50):
 
 
 def batch(step, rank=0, inputs=20, samples=8):
-    """Of one rank: samples and their classes."""
+    """A rank's samples and their classes."""
     noise = torch.Generator().manual_seed(1000 * step + rank)
     samples = torch.randn(samples, inputs, generator=noise)
     return samples, samples[:, :3].argmax(1)
@@ -101,8 +102,8 @@ def weights_hash(model):
 
 
 def mean_gradient_training(optimizer_of, steps, ranks):
-    """The model after training with the mean of all ranks' gradients, as DDP
-    does it: in one process, from its formula."""
+    """The model after training with the mean of all ranks' gradients, as
+    with DDP: computed in one process, by its formula."""
     model = perceptron()
     optimizer = optimizer_of(model.parameters())
     for step in range(steps):
@@ -123,7 +124,8 @@ class ExchangeCase(unittest.TestCase):
     def assert_dense_is_the_mean(
         self, trained, optimizer_of, steps, ranks, most=2e-5
     ):
-        """trained(transport, optimizer_of, steps, **options): a model."""
+        """trained(transport, optimizer_of, steps, **options) returns a
+        model."""
         expected = mean_gradient_training(optimizer_of, steps, ranks)
         results = fine(
             as_ranks(

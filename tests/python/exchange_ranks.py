@@ -1,4 +1,5 @@
-"""What mpirun starts for the tests of penstock.exchange: a rank of a case.
+"""The program that mpirun starts for the tests of penstock.exchange: one rank
+of a case.
 
 Prints one line: the case's result.
 """
@@ -10,7 +11,7 @@ from exchange_case import exchange, perceptron, torch, train, weights_hash
 
 RANK = int(os.environ["OMPI_COMM_WORLD_RANK"])
 SIZE = int(os.environ["OMPI_COMM_WORLD_SIZE"])
-# Small enough for some layers to be exchanged sparsely, and some densely.
+# With these sizes some layers are exchanged sparsely, and some densely.
 OPTIONS = {"density": 0.05, "bucket_elements": 200, "timeout_s": 20}
 
 
@@ -28,7 +29,7 @@ def sgd(parameters):
 
 
 def same(steps, method, residual):
-    """Weights after so many steps."""
+    """The weights' hash after that number of steps."""
     model = perceptron()
     trained(
         model,
@@ -41,8 +42,9 @@ def same(steps, method, residual):
 
 
 def resumed(folder, first, last, residual):
-    """Weights after the steps from first to last, begun with what is in the
-    folder if first is not the very first one; the end is put there."""
+    """The weights' hash after the steps from first to last. If first is not
+    0, training resumes from the state in the folder. The final state is
+    saved there."""
     file = os.path.join(folder, f"{RANK}.pt")
     model = perceptron()
     optimizer = sgd(model.parameters())
@@ -66,8 +68,8 @@ def resumed(folder, first, last, residual):
 
 
 def distributed(folder, **options):
-    """A DDP model, in several buckets."""
-    meeting = f"{folder}/{os.environ['PMIX_NAMESPACE']}"  # mpirun's own
+    """A DDP model with several buckets."""
+    meeting = f"{folder}/{os.environ['PMIX_NAMESPACE']}"  # per mpirun
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{meeting}", rank=RANK, world_size=SIZE
     )
@@ -77,7 +79,7 @@ def distributed(folder, **options):
 
 
 def ddp(folder, hook, method, density):
-    """Weights after some steps, with this hook or DDP's own exchange."""
+    """The weights after some steps, with this hook or DDP's own exchange."""
     model = distributed(folder)
     if hook == "penstock":
         options = {**OPTIONS, "method": method, "density": float(density)}
@@ -126,7 +128,7 @@ def ddp_refused(folder, what):
 
 
 def raises(step):
-    """Rank 1 does in the step what it should not."""
+    """Rank 1 makes an error in the step."""
     model = perceptron()
     optimizer = sgd(model.parameters())
     exchange.MirrorTrainer(model, optimizer, **OPTIONS)
@@ -138,7 +140,7 @@ def raises(step):
 
 
 def emulated(case, *arguments):
-    """A case on GPUs that are emulated."""
+    """A case on emulated GPUs."""
     from emulated_gpu import emulated_gpus
 
     with emulated_gpus() as places:
@@ -156,5 +158,5 @@ CASES = {
 
 if __name__ == "__main__":
     result = CASES[sys.argv[1]](*sys.argv[2:])
-    # At once: lines of ranks must not mix.
+    # In one write: lines of ranks must not mix.
     os.write(1, f"{RANK} {result}\n".encode())

@@ -1,4 +1,4 @@
-"""Stands in for penstock analyze: gives ranks their orders."""
+"""Stands in for penstock analyze: sends orders to ranks."""
 
 import json
 import os
@@ -13,7 +13,7 @@ PATIENCE_S = 15
 
 
 class Rank:
-    """One connection."""
+    """The connection of one rank."""
 
     def __init__(self, connection):
         self.socket = connection
@@ -55,7 +55,7 @@ class Rank:
                 return message
 
     def hold(self):
-        """The steps that it holds at."""
+        """Holds the rank; returns its number of steps."""
         self.send(hold=True)
         return self.await_held()
 
@@ -65,8 +65,8 @@ class Rank:
         return message["held"]
 
     def measure(self, number, samples):
-        """The cell's messages until those after the first hold so many
-        samples: the sums of the first are where differences begin."""
+        """Messages of the cell, until those after the first have that number
+        of samples. The first one's sums are the start of the differences."""
         messages, seen = [], 0
         while seen < samples:
             message = self.receive()
@@ -84,7 +84,7 @@ class Rank:
 
 
 class FakeAnalyze:
-    """Runs a script, a text or a file, on some ranks."""
+    """Runs a script, a text or a file, on several ranks."""
 
     def __init__(self, script, ranks=1, arguments=(), **environment):
         command = ["-c", script] if "\n" in script else [script]
@@ -104,7 +104,7 @@ class FakeAnalyze:
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
             while len(self.ranks) < ranks:
                 rank = Rank(listener.accept()[0])
-                if rank.hello is None:  # it looked whether anybody is there
+                if rank.hello is None:  # a client that only tested the port
                     rank.socket.close()
                 else:
                     self.ranks[rank.hello["rank"]] = rank
@@ -121,7 +121,7 @@ class FakeAnalyze:
         self.close()
 
     def end(self):
-        """Tells all ranks to end; exit codes and what they wrote."""
+        """Ends all ranks; returns their exit codes and outputs."""
         for rank in self.ranks.values():
             rank.send(end=True)
         return self.outcomes()

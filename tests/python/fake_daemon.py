@@ -1,5 +1,6 @@
-"""Stands in for penstockd and one task of a job: answers every HELLO with the
-same two pages, good or bad ones, and notes the threads that are announced."""
+"""Stands in for penstockd and one task of a job: answers every HELLO with
+the same two pages, valid or invalid ones, and records the registered
+threads."""
 
 import fcntl
 import mmap
@@ -22,7 +23,7 @@ PROGRESS_FIELDS = (
 
 
 class Page:
-    """A memfd as penstockd makes it."""
+    """A memfd like penstockd's."""
 
     def __init__(self, size=4096, sealed=True):
         self.fd = os.memfd_create("page", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -37,14 +38,14 @@ class Page:
 
 
 class FakeDaemon:
-    """fault names what is wrong with the answer to HELLO; None: nothing."""
+    """fault: the fault of the reply to HELLO; None: no fault."""
 
     def __init__(self, path, fault=None):
         self.path = path
         self.fault = fault
         self.threads = {}
-        self.limits = []  # (millicores, ends, bytes per second), as asked for
-        self.refuses = lambda limit: None  # or (errno, why)
+        self.limits = []  # requested (millicores, ends, bytes per second)
+        self.refuses = lambda limit: None  # or (errno, reason)
         self.progress_page = None
         self.hint_page = None
         self._clients = []
@@ -110,8 +111,8 @@ class FakeDaemon:
     def _serve(self, client):
         try:
             data = client.recv(1024)
-        except ConnectionResetError:  # it left with replies unread
-            return  # told once: what it had sent before is still there
+        except ConnectionResetError:  # client left with unread replies
+            return  # raised once: its earlier messages are still readable
         if not data or self.fault == "hangup":
             self._selector.unregister(client)
             self._clients.remove(client)
@@ -120,7 +121,7 @@ class FakeDaemon:
         kind = struct.unpack_from("=IHHII", data)[2]
         try:
             self._answer(client, kind, data)
-        except (BrokenPipeError, ConnectionResetError):  # it left before
+        except (BrokenPipeError, ConnectionResetError):  # client has left
             pass
 
     def _answer(self, client, kind, data):
@@ -172,12 +173,12 @@ class FakeDaemon:
 
 
 def socket_folder():
-    """A fresh folder for a socket, as a context manager."""
+    """A new folder for a socket, as a context manager."""
     return tempfile.TemporaryDirectory(prefix="penstock-test-")
 
 
 def eventually(done, seconds=5.0):
-    """Waits until done() or the time is over; returns done()."""
+    """Waits until done() is true or the time is over; returns done()."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not done():
         time.sleep(0.01)

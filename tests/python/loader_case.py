@@ -1,4 +1,4 @@
-"""Data for the tests of penstock.loader, which skip themselves where it was not
+"""Data for the tests of penstock.loader. The tests are skipped if it was not
 built."""
 
 import os
@@ -19,13 +19,13 @@ SIDE = 8
 
 
 def write_records(path, count):
-    """Each a label, 100 + i, and the tensor (i, 7)."""
+    """Writes records, each a label, 100 + i, and the tensor (i, 7)."""
     rows = [bytes([(100 + i) % 256, i % 256, 7]) for i in range(count)]
     Path(path).write_bytes(b"".join(rows))
 
 
 def write_pictures(folder, count, side=40):
-    """PPMs of noise, of two classes."""
+    """Writes PPMs of noise, of two classes."""
     noise = numpy.random.default_rng(7)
     for i in range(count):
         pixels = noise.integers(0, 256, (side, side, 3), numpy.uint8)

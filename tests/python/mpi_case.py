@@ -42,7 +42,7 @@ class MpiCase(unittest.TestCase):
         )
 
     def results(self, ranks, *arguments):
-        """What each rank printed, in the order of ranks."""
+        """The ranks' outputs, in the order of ranks."""
         done = self.start(ranks, *arguments)
         lines = sorted(line.split(" ", 1) for line in done.stdout.splitlines())
         self.assertEqual(

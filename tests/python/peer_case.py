@@ -1,5 +1,5 @@
-"""Processes that are nodes on loopback: each with a tmpfs folder for its cache,
-all with one munged of the test's own."""
+"""Processes that stand for nodes on loopback: each with its own tmpfs folder
+for its cache, all with one private munged."""
 
 import json
 import os
@@ -16,11 +16,11 @@ from loader_case import LoaderCase
 RECORDS = 400
 TENSOR_BYTES = 1000
 NODES = ("127.0.0.2", "127.0.0.3")
-# A node's part is not exactly half; all samples have no room in one cache.
+# A node's part is not exactly half; no cache has room for all samples.
 CACHE_BYTES = RECORDS * 1024 * 65 // 100
-WAIT_S = 50  # a node that was met too early is left alone for a while
+WAIT_S = 50  # a node that was contacted too early is skipped for a while
 
-# libmunge looks for munged here only.
+# libmunge looks for munged only at this path.
 ENTER = """
 mount -t tmpfs run /run
 mkdir /run/munge
@@ -29,7 +29,7 @@ shift
 exec "$@"
 """
 
-# Takes a line for each loader that it is to make, and says what that one had.
+# Makes a loader for each input line, and prints that loader's counters.
 NODE = """
 import json, logging, sys
 from penstock.loader import Loader, SampleCache, SharedLoader, open_dataset
@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 
 def missing():
-    """Why there can be no such nodes here, or ""."""
+    """The reason why such nodes are not possible here, or ""."""
     for program in ("munged", "setpriv", "unshare"):
         if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin") is None:
             return f"{program} is not installed"
@@ -65,7 +65,7 @@ def missing():
 
 
 def check(loader):
-    """That an epoch has all samples, and each is what it should be."""
+    """An epoch has all samples, each with the right content."""
     seen = []
     for batch in loader:
         for i, image, label in zip(batch.indices, *batch, strict=True):
@@ -101,10 +101,10 @@ class PeerCase(LoaderCase):
         ))
 
     def start_munged(self):
-        """The socket's path, when it answers."""
+        """Starts munged; returns its socket's path as soon as it answers."""
         folder = tempfile.mkdtemp(prefix="penstock-munge-", dir="/tmp")
         self.addCleanup(shutil.rmtree, folder)
-        os.chmod(folder, 0o711)  # munged wants its socket reachable
+        os.chmod(folder, 0o711)  # munged requires this for its socket
         key = Path(folder, "key")
         key.touch(0o600)
         key.write_bytes(os.urandom(128))
@@ -124,7 +124,7 @@ class PeerCase(LoaderCase):
         return path
 
     def start_node(self, name, munged, user=None, group=None):
-        """user: as whom it runs, with that group."""
+        """user: the user that runs the node; group: the group of its cache."""
         base = tempfile.mkdtemp(prefix="penstock-test-", dir="/dev/shm")
         self.addCleanup(shutil.rmtree, base)
         become, words = [], [str(group)] if group is not None else []

@@ -1,5 +1,5 @@
-"""penstock.exchange's activations under PyTorch: the same gradients, wherever
-what the backward pass needs has been meanwhile."""
+"""penstock.exchange's activations under PyTorch: the gradients are the same,
+wherever the saved tensors were meanwhile."""
 
 import copy
 import gc
@@ -161,7 +161,7 @@ class SameGradientsTest(ActivationsCase):
 
 class RecomputingTimeTest(unittest.TestCase):
     def test_work_that_is_queued_counts(self):
-        """As a GPU's does."""
+        """Like a GPU's queued work."""
 
         class Queueing(RatedHostTier):
             queued_s = 0.0
@@ -309,7 +309,7 @@ class NothingIsLeftTest(ActivationsCase):
                     model(large())
             gc.collect()
             before = self.tier.arena.peak_bytes
-            large().exp().sum().backward()  # with nobody's hooks
+            large().exp().sum().backward()  # without any hooks
             self.assertEqual(self.tier.arena.peak_bytes, before)
 
     def test_after_detaching(self):

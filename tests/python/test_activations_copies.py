@@ -1,4 +1,4 @@
-"""What of activations is copied to the host, and when."""
+"""Which activations are copied to the host, and when."""
 
 import unittest
 
@@ -43,7 +43,7 @@ class AtOnceCopy:
 
 
 class AtOnceTier:
-    """Whose copies out are done where `lets_out`."""
+    """A tier whose copies to the host complete while `lets_out` is true."""
 
     device = torch.device("cpu")
     arena = HostArena(lambda size: torch.empty(size, dtype=torch.uint8))
@@ -64,7 +64,7 @@ class AtOnceTier:
 
 
 class WhatIsSavedTest(unittest.TestCase):
-    """Against a tier that copies at once."""
+    """With a tier that copies at once."""
 
     def gradients(self, model, *values):
         model.zero_grad()
@@ -103,7 +103,7 @@ class WhatIsSavedTest(unittest.TestCase):
 
 class WhatMovesTest(ActivationsCase):
     def moved(self, work, value):
-        """Bytes that one layer sends to the host."""
+        """Number of bytes that one layer sends to the host."""
         model = nn.Sequential(Runs(work))
         with self.acting(Action.OFFLOAD, model):
             model(value).sum().backward()
@@ -112,7 +112,7 @@ class WhatMovesTest(ActivationsCase):
     def test_one_storage_moves_once(self):
         value = large()
         size = 4 * value.numel()
-        # The argument, and what exp() returns, saves, and the square takes.
+        # The argument, and exp()'s result, which it saves and the square takes.
         self.assertEqual(self.moved(lambda one: one.exp().square(), value), 2 * size)
 
     def test_views_move_as_what_they_are_views_of(self):
@@ -140,7 +140,7 @@ class WhatMovesTest(ActivationsCase):
 
 
 class NotingTier(RatedHostTier):
-    """Notes when what was copied out is asked for."""
+    """Records the requests for tensors that were copied out."""
 
     def __init__(self):
         super().__init__(RATE)
@@ -157,8 +157,8 @@ class WhenTest(unittest.TestCase):
         self.addCleanup(self.tier.close)
 
     def notes(self, ahead_bytes):
-        """Of the backward pass of a layer that is offloaded, and one after it
-        that runs again."""
+        """Records of the backward pass, with an offloaded layer and a
+        recomputed layer after it."""
 
         def work(value):
             self.tier.notes.append("run")
@@ -176,7 +176,7 @@ class WhenTest(unittest.TestCase):
             allowances,
         )
         with Activations(plan=plan, tier=self.tier).attached(model):
-            result = model(large())  # nothing may still leave in layer 1
+            result = model(large())  # nothing may still be leaving in layer 1
             self.tier.notes.clear()
             result.backward()
         return self.tier.notes
@@ -201,7 +201,7 @@ class OffloaderTest(unittest.TestCase):
         tier.lets_out = False
         packed += [offloader.pack(value) for value in values[1:]]
         self.assertTrue(torch.equal(packed[2].get(), values[2]))
-        self.assertEqual(tier.ins, 1)  # the first one's
+        self.assertEqual(tier.ins, 1)  # the first layer's
         for one, value in zip(packed, values):
             self.assertTrue(torch.equal(one.get(), value))
         self.assertEqual(tier.ins, 1)
@@ -214,7 +214,7 @@ class OffloaderTest(unittest.TestCase):
             offloader.begin(Allowance(WIDE, WIDE, 0))
             packed = [offloader.pack(torch.rand(1 << 15)) for _ in range(3)]
             packed[2].get()
-            self.assertEqual(tier.ins, 3)  # one layer's come together
+            self.assertEqual(tier.ins, 3)  # all of one layer come together
             del packed
 
     def test_a_graph_that_is_dropped_keeps_nothing(self):

@@ -1,5 +1,5 @@
-"""penstock.exchange._activations_plan, and _activations_cost: what plans cost,
-and which is chosen."""
+"""penstock.exchange._activations_plan, and _activations_cost: costs of
+plans, and the choice among them."""
 
 import itertools
 import random
@@ -64,12 +64,12 @@ class PredictTest(unittest.TestCase):
         layers = equal_layers(4, recompute_s=0.75)
         cost = predict(layers, [RECOMPUTE] * 4, LINK, ENOUGH)
         self.assertEqual(cost.step_s, 12 + 4 * 0.75)
-        # The last one's activations, and the other ones' arguments.
+        # The activations of the last layer, and the arguments of the others.
         self.assertEqual(cost.peak_bytes, 100 + 3 * 20)
 
     def test_a_link_as_fast_as_the_forward_pass_hides(self):
         cost = predict(equal_layers(4), [OFFLOAD] * 4, LINK, 200)
-        # What the last layer saves is needed before it has left.
+        # The last layer's saved tensors are needed before they have left.
         self.assertEqual(cost.step_s, 12)
         self.assertEqual(cost.peak_bytes, 200)
 
@@ -84,14 +84,14 @@ class PredictTest(unittest.TestCase):
 
     def test_a_slow_link_holds_the_forward_pass_up_where_there_is_no_room(self):
         slow = predict(equal_layers(4), [OFFLOAD] * 4, LINK / 10, 200)
-        # Two leave and come back, in 10 s each.
+        # Two layers' tensors leave and return, in 10 s each.
         self.assertGreater(slow.step_s, 4 * 10)
         roomy = predict(equal_layers(4), [OFFLOAD] * 4, LINK / 10, 400)
         self.assertEqual(roomy.step_s, 12)
 
     def test_what_comes_ahead_leaves_room_for_layers_before(self):
-        """The first layer's activations may not come before the backward pass
-        of the large one, which has none of its own to wait for."""
+        """The first layer's activations must not return before the backward
+        pass of the large layer, which has none of its own to wait for."""
         layers = [
             layer_of("first", 100, forward_s=4),
             layer_of("large", 250, argument=0, recompute_s=0.0),
@@ -112,10 +112,11 @@ class AllowancesTest(unittest.TestCase):
     def test_what_is_late_may_be_while_there_is_room(self):
         layers = equal_layers(3)
         actions = [OFFLOAD, OFFLOAD, KEEP]
-        # The first one's come ahead while the second one goes back.
+        # The first layer's return during the second layer's backward pass.
         found = allowances(layers, actions, LINK, 250)
         self.assertEqual([one.late_bytes for one in found], [150, 50, 150])
-        # At half the rate the second one stays, for which the plan has room.
+        # At half the rate the second layer keeps its own, for which the plan
+        # has room.
         found = allowances(layers, actions, LINK / 2, 250)
         self.assertEqual([one.late_bytes for one in found], [150, 150, 150])
 

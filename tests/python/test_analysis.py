@@ -1,5 +1,5 @@
-"""Analysis mode of penstock.watch(): what the samples of a map-style dataset
-are read from, and how that is told."""
+"""Analysis mode of penstock.watch(): the source of the samples of a
+map-style dataset, and its reports."""
 
 import json
 import os
@@ -80,7 +80,7 @@ class SamplesTest(FilesCase):
         self.assertFalse(batches[0]["same"])
         replayed = [b for b in batches if b["batch"] == first and b["same"]]
         self.assertGreaterEqual(len(replayed), 2 * 20)
-        # The subset: the loader's own order, four batches of it.
+        # The subset: four batches in the loader's own order.
         trained = {tuple(b["batch"]) for b in batches}
         self.assertEqual(len(trained), 4)
         self.assertEqual(len({i for b in trained for i in b}), 16)
@@ -98,7 +98,8 @@ class SamplesTest(FilesCase):
         self.assertGreater(rates[1], 60)
 
     def test_stale_batches_are_never_measured(self):
-        """Samples of the feed before take 50 ms, those of this one none."""
+        """Samples of the previous feed take 50 ms, those of this one take no
+        time."""
         script = TORCH + """
 class Slow(Files):
     def __getitem__(self, index):
@@ -139,7 +140,7 @@ if __name__ == "__main__":
                 file.name, arguments=[self.folder.name, kind])
             self.addCleanup(analyze.close)
             rank = analyze.ranks[0]
-            size = 4 if kind == "whole" else 2  # torch: a sample's own length
+            size = 4 if kind == "whole" else 2  # torch: a sample's length
             for number, data in enumerate(("cold", "memory"), 1):
                 _, messages = rank.run(number, data, 40 * size,
                                        subset_samples=32)
@@ -201,7 +202,7 @@ for batch in penstock.watch(DataLoader(Mapped(), 4, num_workers=2)):
         self.assert_from_memory(messages)
 
     def test_files_known_by_their_list_only(self):
-        """Those that C code opens raise no event in Python."""
+        """Opens by C code raise no event in Python."""
         self.need_drops()
         script = TORCH + """
 import ctypes

@@ -1,5 +1,5 @@
-"""What penstock._analysis_feed gives, batch by batch, and when a cell counts
-as being in its state."""
+"""The batches of penstock._analysis_feed, and the condition for a cell to be
+ready."""
 
 import importlib.util
 import unittest
@@ -37,7 +37,7 @@ class FeedTest(unittest.TestCase):
                 stale = [numbers(b) for b, fresh in drawn if not fresh]
                 new = [numbers(b) for b, fresh in drawn if fresh]
                 self.assertEqual(len(stale), 2 * workers)
-                # Those under way were asked for in the loader's own order.
+                # Batches in progress were requested in the loader's own order.
                 self.assertEqual(
                     sum(stale, []), list(range(12, 12 + 4 * len(stale))))
                 self.assertEqual(set(sum(new, [])), set(range(8)))
@@ -133,7 +133,7 @@ def cell(number, data, **parts):
 
 
 class StatesTest(unittest.TestCase):
-    """After how many batches of a cell it is ready."""
+    """Number of batches after which a cell is ready."""
 
     def setUp(self):
         self.feed = FakeFeed()
@@ -176,7 +176,7 @@ class StatesTest(unittest.TestCase):
             [3 + 8, 3 + 4, 3 + 4, 3 + 8, 3 + 16])
 
     def test_memorys_own_rate_is_measured_once_and_without_limits(self):
-        """It takes a moment, in which batches are prepared."""
+        """The measurement takes a moment, in which batches are prepared."""
         with mock.patch.object(
                 _analysis, "memory_bytes_per_s", return_value=1e9) as measure:
             self.batches_until_ready(cell(1, "memory", cores=1))

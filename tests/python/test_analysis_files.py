@@ -1,4 +1,4 @@
-"""Which files are a data set's, and taking them out of the page cache."""
+"""Identifying a data set's files, and dropping them from the page cache."""
 
 import ctypes
 import mmap
@@ -16,7 +16,7 @@ LARGE = 1 << 17
 
 
 def cached_pages(path):
-    """How many pages of a file are in the page cache, by mincore()."""
+    """Number of pages of a file in the page cache, by mincore()."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(path, "r+b") as file:
         memory = mmap.mmap(file.fileno(), 0)
@@ -101,7 +101,7 @@ class DataTest(FolderCase):
         with (open(small), open(written, "r+b"), open(mapped, "rb") as file,
               mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)):
             self.assertEqual(held_files(), {mapped})
-            file.close()  # its mapping stays
+            file.close()  # the mapping stays
             self.assertEqual(held_files(), {mapped})
             with open(written, "rb"):
                 self.assertEqual(held_files(os.getpid()), {mapped, written})
@@ -117,7 +117,7 @@ class DataTest(FolderCase):
         for path, kind in (("/data/x", "nfs"), ("/data/over/x", "fuse"),
                            ("/a b/x", "smb"), ("/database", "ext4"),
                            ("/tmp/x", "tmpfs")):
-            # A new object each: it is read up.
+            # A new object each time: it is read to its end.
             opened = mock.mock_open(read_data=table)
             with mock.patch.object(_analysis_storage, "open", opened,
                                    create=True):

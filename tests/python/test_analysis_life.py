@@ -1,4 +1,4 @@
-"""How an analysis of penstock.watch() begins and ends."""
+"""Start and end of an analysis of penstock.watch()."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ emit(saved=True)
                 if what:
                     rank.socket.sendall(what)
                 else:
-                    rank.socket.close()  # b"": as where the secret is wrong
+                    rank.socket.close()  # b"": as after a wrong secret
                 (output, errors), code = analyze.outcomes()[0]
                 self.assertEqual((output, code), ("", 1))
                 self.assertRegex(errors, "^penstock: the connection to penstock"
@@ -82,7 +82,7 @@ for batch in penstock.watch(DataLoader(Stuck(), 4, num_workers=2)):
 """
         analyze = self.analyze(script)
         rank = analyze.ranks[0]
-        rank.hold()  # its workers go on to what they are stuck in
+        rank.hold()  # its workers reach the call that blocks them
         pid = analyze.processes[0].pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self.assertEqual(len(children), 2)
@@ -96,8 +96,8 @@ for batch in penstock.watch(DataLoader(Stuck(), 4, num_workers=2)):
 
     @needs_torch
     def test_the_hello_comes_with_the_connection(self):
-        """However long the first batch takes: analyze sends the silent
-        away."""
+        """However long the first batch takes: analyze disconnects silent
+        ranks."""
         script = TORCH + """
 class Slow(Files):
     def __getitem__(self, index):
@@ -111,7 +111,7 @@ for batch in penstock.watch(DataLoader(Slow(), 4, num_workers=1)):
 
     @needs_torch
     def test_less_data_than_a_batch(self):
-        """analyze knows from the hello what to say, if it is let."""
+        """The hello lets analyze print the reason, if the rank waits for it."""
         script = TORCH + """
 for batch in penstock.watch(DataLoader(Files(), 64, drop_last=True)):
     emit(batch=True)
@@ -146,7 +146,7 @@ for batch in penstock.watch(DataLoader(Broken(), 4, num_workers=1)):
 
 
 def is_running(pid):
-    """Waits a little: a killed process takes a moment."""
+    """Waits briefly: a killed process needs a moment to end."""
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:
         try:
@@ -159,7 +159,7 @@ def is_running(pid):
 
 
 def has_connection(pid, port):
-    """Whether a process holds a TCP connection to a local port."""
+    """Whether a process has a TCP connection to a local port."""
     inodes = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()

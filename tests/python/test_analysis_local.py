@@ -1,4 +1,4 @@
-"""The real penstock analyze --local, of PyTorch training as it is."""
+"""The real penstock analyze --local, with unmodified PyTorch training."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from analysis_case import FILE_BYTES, FILES, TORCH, FilesCase, needs_torch
 from fake_daemon import socket_folder
 
 PENSTOCK = os.environ.get("PENSTOCK_PROGRAM", "")
-STEP_S = 0.008  # of the emulated accelerator, for a batch of 4
-LOAD_S = 0.001  # of CPU, for a sample
+STEP_S = 0.008  # of the emulated accelerator, per batch of 4
+LOAD_S = 0.001  # of CPU, per sample
 TRAIN = TORCH + f"""
 class Images(Files):
     factor = 1
@@ -88,7 +88,7 @@ class LocalTest(FilesCase):
         if self.drops:
             self.assertLess(found["fetch"]["value"], 1 / LOAD_S)
         self.assertEqual(sorted(os.listdir(self.folder.name))[-1],
-                         f"{FILES - 1:03}")  # no checkpoint
+                         f"{FILES - 1:03}")  # no checkpoint was written
 
     def test_ranks_that_wait_for_each_other_are_told_apart(self):
         folder = socket_folder()
@@ -97,7 +97,7 @@ class LocalTest(FilesCase):
                              self.folder.name,
                              os.path.join(folder.name, "meet"), budget="12s")
         self.assertEqual(found["ranks"], 2)
-        # They share the machine.
+        # The ranks share the machine.
         cpus = len(os.sched_getaffinity(0))
         self.assertEqual(found["cpus"], cpus / 2)
         first, second = found["by_rank"]

@@ -1,4 +1,4 @@
-"""What penstock.watch() tells of batches while it is analysed."""
+"""The reports of penstock.watch() on batches during an analysis."""
 
 import statistics
 import unittest
@@ -47,7 +47,7 @@ for batch in penstock.watch(DataLoader(Busy(), 4, num_workers={workers})):
         for workers in (0, 2):
             rank = self.analyze(script.format(workers=workers)).ranks[0]
             _, messages = rank.run(1, "memory", 200, subset_samples=16)
-            # Up to six batches more or less are under way at each end.
+            # Up to six batches more or less are in progress at each end.
             samples = samples_after_first(messages)
             cpu_s = grown(messages, "cpu_s")
             self.assertGreater(cpu_s, 0.005 * (samples - 24))
@@ -66,7 +66,7 @@ for batch in penstock.watch(DataLoader(Files(), batch_sampler=own)):
         self.assertEqual(told[3:], told[:-3])
 
     def test_bytes_are_the_loaders_and_no_batch_on_its_way(self):
-        """Batches that are no tensors come through pipes."""
+        """Batches that are not tensors come through pipes."""
         script = TORCH + """
 class Decoded(Files):
     def __getitem__(self, index):
@@ -96,7 +96,7 @@ for batch in penstock.watch(DataLoader(Files(), 4, num_workers={workers})):
             for train in (True, False):
                 _, messages = rank.run(2, "replay", 400, train=train)
                 self.assert_from_memory(messages)
-                # But for what the process reads of itself.
+                # Except for the process's own reads.
                 self.assertLess(grown(messages, "consumed_bytes"), FILE_BYTES)
 
 

@@ -39,8 +39,8 @@ for batch in penstock.watch([[1, 2]] * 10):
 
 
 def hold_together(ranks):
-    """As penstock analyze does it: a rank that does not answer waits for one
-    that is behind, which then goes on by a step."""
+    """Like penstock analyze: a rank that does not answer waits for a slower
+    rank, which then advances by a step."""
     held = {}
     for rank in ranks.values():
         rank.send(hold=True)
@@ -142,8 +142,7 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(daemon.limits[-1], (0, 1, 0))
 
     def test_a_job_that_penstockd_cannot_hold_is_measured_all_the_same(self):
-        """Whole CPUs are set by masks then, and nothing is lent or
-        borrowed."""
+        """Affinity masks then set whole CPUs; nothing is lent or borrowed."""
         daemon = self.daemon()
         daemon.refuses = lambda limit: (limit[0] or limit[2]) and (
             (19, "in no pool") if limit[2] else (95, ""))
@@ -243,7 +242,7 @@ class FactsTest(unittest.TestCase):
             ({"SLURM_CPUS_PER_TASK": "x"}, 16), (torchrun, 4),
             (torchrun | {"SLURM_CPUS_PER_TASK": "8"}, 2),
             (torchrun | {"LOCAL_WORLD_SIZE": "40"}, 1),
-            ({"LOCAL_WORLD_SIZE": "4"}, 16),  # each may be bound by itself
+            ({"LOCAL_WORLD_SIZE": "4"}, 16),  # each rank may be bound by itself
         ):
             self.assertEqual(cpus_of(environment, 16), expected, environment)
 

@@ -1,4 +1,4 @@
-"""How a benchmark's script ends with who started it."""
+"""A benchmark's script ends together with the process that started it."""
 
 import os
 import pathlib
@@ -40,7 +40,7 @@ class BenchEnding(unittest.TestCase):
         self.assertEqual(parent.stdout.readline(), "measuring\n")
         parent.kill()
         parent.wait(10)
-        # Until the script's end, which closes the pipe.
+        # Blocks until the script ends, which closes the pipe.
         self.assertEqual(parent.stdout.read(), "removed\n")
 
     @staticmethod

@@ -22,7 +22,7 @@ from penstock.loader import _cached_dataset
 
 @contextlib.contextmanager
 def no_larger(path):
-    """No file becomes larger than that one is."""
+    """No file can grow beyond the present size of this one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path), hard))
     try:

@@ -74,7 +74,7 @@ class ClientTest(unittest.TestCase):
     def test_the_time_is_that_of_the_last_consumed_batch(self):
         daemon = self.daemon()
         client = self.client()
-        client.report(loader_threads=1, wait_ns=5)  # the first: has begun
+        client.report(loader_threads=1, wait_ns=5)  # the first one: starts
         begun = daemon.progress()
         self.assertGreaterEqual(begun["updated_ns"], begun["started_ns"])
         self.assertEqual(begun["wait_ns"], 5)
@@ -213,7 +213,7 @@ class ClientTest(unittest.TestCase):
 
     def test_the_module_uses_the_socket_in_the_environment(self):
         daemon = self.daemon()
-        child = os.fork()  # has a default client of its own
+        child = os.fork()  # the child has its own default client
         if child == 0:
             os.environ["PENSTOCK_SOCKET"] = self.path
             penstock.report(samples=77)

@@ -1,5 +1,6 @@
-"""What is not exchanged is not lost: a short training, and its control without
-error feedback. tests/convergence/run is the long one, on real data."""
+"""Elements that are not exchanged yet are not lost: a short training, and a
+control without error feedback. tests/convergence/run is the long one, on
+real data."""
 
 import unittest
 
@@ -10,7 +11,7 @@ STEPS = 200
 
 
 def regression_loss(transport, density, forgets):
-    """Of a linear layer that learns another one from noise."""
+    """The loss of a linear layer that learns another one from noise."""
     teacher = seeded(lambda: torch.nn.Linear(40, 30))
     model = seeded(lambda: torch.nn.Linear(40, 30), seed=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

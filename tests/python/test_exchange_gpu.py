@@ -1,5 +1,5 @@
-"""penstock.exchange of a model on a GPU: on one that is emulated, and on a real
-one, where there is one."""
+"""penstock.exchange of a model on a GPU: an emulated one, and a real one if
+there is one."""
 
 import contextlib
 import itertools
@@ -25,7 +25,7 @@ from emulated_gpu import EmulatedGpu, emulated_gpus
 from penstock.exchange import _exchange, _layers, _place
 from test_exchange_trainer import OPTIMIZERS, trained
 
-# Layers of several elements by each method, and small ones in a bucket.
+# Layers of several elements for each method, and small ones in a bucket.
 OPTIONS = {"density": 0.05, "bucket_elements": 100}
 
 
@@ -86,7 +86,7 @@ class Emulated(ExchangeCase):
             _exchange, "place_on", lambda device: _place.Cpu()
         ):
             on_cpu = fine(as_ranks(3, weights))
-        # Which ones of those as large are taken may differ.
+        # Among equally large elements, the choice may differ.
         self.assert_close(on_gpu[0], on_cpu[0], 1e-3)
 
     def test_training_goes_on_from_a_saved_state(self):
@@ -194,7 +194,7 @@ class Emulated(ExchangeCase):
 
 
 class OfTorch(unittest.TestCase):
-    """What _place.Gpu asks of torch, in which order."""
+    """Records the calls of _place.Gpu to torch, in order."""
 
     def setUp(self):
         self.cuda = mock.MagicMock()
@@ -280,7 +280,7 @@ class Refused(unittest.TestCase):
     def test_a_library_without_cuda(self):
         name = "penstock.exchange._native_cuda"
         with mock.patch.dict("sys.modules", {name: None}):
-            # Where it was loaded before, the package has it.
+            # If it was imported before, the package has it as an attribute.
             vars(penstock.exchange).pop("_native_cuda", None)
             with self.assertRaisesRegex(ValueError, "has no CUDA here"):
                 _place.place_on(torch.device("cuda:0"))
@@ -315,7 +315,7 @@ def has_gpu():
 
 @unittest.skipUnless(has_gpu(), "there is no GPU, or no CUDA in the library")
 class Real(ExchangeCase):
-    """Ranks share the GPU."""
+    """The ranks share the GPU."""
 
     def trained(self, transport, optimizer_of, steps, **options):
         model = perceptron().cuda()

@@ -1,4 +1,4 @@
-"""penstock.exchange of models on emulated GPUs, as processes of MPI."""
+"""penstock.exchange of models on emulated GPUs, with MPI processes as ranks."""
 
 import unittest
 

@@ -1,5 +1,5 @@
-"""MirrorTrainer with activations, and the memory that training then takes, in
-the arena that stands for a device."""
+"""MirrorTrainer with activations, and the memory of that training, in the
+arena that stands for a device."""
 
 import ctypes
 import unittest
@@ -39,7 +39,7 @@ class Arena:
         return self._library.device_arena_current()
 
     def peak_of(self, work):
-        """More than there was before."""
+        """Peak beyond the memory allocated before."""
         before = self.current()
         self._library.device_arena_reset_peak()
         work()
@@ -142,7 +142,7 @@ class ExchangeMemoryTest(unittest.TestCase):
                 while activations.plan is None:
                     step()
                 peak_bytes = arena.peak_of(step)
-            # What the loss saves, and its gradient, come on top.
+            # Plus the loss's saved tensors, and its gradient.
             self.assertLess(peak_bytes, budget_bytes + 2 * size)
 
     def test_an_allocation_over_the_limit_fails(self):

@@ -1,4 +1,4 @@
-"""penstock.exchange over MPI: ranks that are processes."""
+"""penstock.exchange over MPI, with processes as ranks."""
 
 import unittest
 

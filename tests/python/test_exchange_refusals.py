@@ -1,4 +1,4 @@
-"""What penstock.exchange cannot train is refused, on every rank."""
+"""penstock.exchange rejects unsupported models and options, on every rank."""
 
 import functools
 import threading
@@ -119,7 +119,7 @@ class Models(ExchangeCase):
         trainer, optimizer = trainer_of(model, activations=activations)
         with self.assertRaisesRegex(ValueError, "has a trainer already"):
             trainer_of(model, activations=activations)
-        self.assertIn("forward", vars(model[0]))  # the first one's
+        self.assertIn("forward", vars(model[0]))  # the first rank's
         trainer.close()
         trainer_of(model, optimizer)[0].close()
 
@@ -301,12 +301,12 @@ class Steps(ExchangeCase):
 
 class Gradients(ExchangeCase):
     def test_not_finite(self):
-        """All ranks raise, the one that is late with its last gradient too,
+        """All ranks raise, including the one whose last gradient is late,
         and none changes its weights by it."""
         has_ended = threading.Event()
 
         def be_late():
-            has_ended.wait(0.3)  # which the other must not have before
+            has_ended.wait(0.3)  # which the other rank must not have yet
 
         def work(transport):
             model = perceptron()
@@ -332,7 +332,7 @@ class Gradients(ExchangeCase):
         fine(as_ranks(2, work))
 
     def test_not_finite_where_a_rank_goes(self):
-        """What was wrong first is raised, not that the other has gone."""
+        """The original error is raised, not the end of the other rank."""
         was_found = threading.Event()
 
         def work(transport):

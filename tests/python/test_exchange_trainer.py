@@ -1,4 +1,4 @@
-"""penstock.exchange.MirrorTrainer: what it trains is what it should."""
+"""penstock.exchange.MirrorTrainer: its trainings have the expected results."""
 
 import copy
 import gc
@@ -148,7 +148,7 @@ class OneRank(ExchangeCase):
 
 
 def trained(transport, optimizer_of, steps, model=None, **options):
-    """The model, and the trainer, closed by who has no more use for it."""
+    """The model, and the trainer, which the caller has to close."""
     model = model or perceptron()
     optimizer = optimizer_of(model.parameters())
     trainer = exchange.MirrorTrainer(
@@ -217,7 +217,7 @@ class SeveralRanks(ExchangeCase):
         self.assertEqual(len(set(fine(as_ranks(3, work)))), 1)
 
     def test_a_rate_that_is_a_tensor_is_that_of_its_step(self):
-        """A scheduler changes it in place, while a step may be pending."""
+        """A scheduler changes it in place while a step may be pending."""
 
         def work(transport, waits):
             model = perceptron()
@@ -230,7 +230,7 @@ class SeveralRanks(ExchangeCase):
             )
             for step in range(6):
                 if transport.rank == 0:
-                    time.sleep(0.02)  # the other one's steps are pending
+                    time.sleep(0.02)  # the other rank's steps are pending
                 train(model, optimizer, [step], transport.rank)
                 if waits:
                     trainer.wait()
@@ -245,7 +245,8 @@ class SeveralRanks(ExchangeCase):
         self.assertEqual(len(results), 1)
 
     def test_weights_that_others_use_are_waited_for(self):
-        """nn.MultiheadAttention uses its projection's without a call of it."""
+        """nn.MultiheadAttention uses its projection's weights without
+        calling it."""
 
         def work(transport):
             model = seeded(lambda: torch.nn.MultiheadAttention(8, 2))
@@ -278,7 +279,7 @@ class SeveralRanks(ExchangeCase):
         fine(as_ranks(2, work))
 
     def test_zero_grad_may_come_before_an_update_is_there(self):
-        """As where it is the first call of a step."""
+        """For example if zero_grad() is the first call of a step."""
 
         class Slow(torch.optim.Adam):
             def step(self, closure=None):
@@ -302,7 +303,7 @@ class SeveralRanks(ExchangeCase):
         self.assertEqual(len(set(fine(as_ranks(2, work)))), 1)
 
     def test_hooks_find_weights_that_are_waited_for(self):
-        """As weight_norm()'s, which was there before the trainer."""
+        """Like the hook of weight_norm(), which exists before the trainer."""
 
         def work(transport):
             seen = []
@@ -317,7 +318,7 @@ class SeveralRanks(ExchangeCase):
             )
             train(model, optimizer, range(1), transport.rank)
             if transport.rank == 0:
-                time.sleep(0.1)  # the other one has to wait
+                time.sleep(0.1)  # the other rank has to wait
             train(model, optimizer, range(1, 2), transport.rank)
             seen.clear()
             model(batch(2)[0])

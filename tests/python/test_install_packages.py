@@ -1,4 +1,4 @@
-"""tools/install-packages on a machine whose dpkg, apt and user are made up."""
+"""tools/install-packages with fake dpkg, apt and user."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ class InstallPackages(unittest.TestCase):
             (self.dir / name).mkdir()
         shutil.copy(TOOLS / "install-packages", self.dir / "tools")
         (self.dir / "tools" / "packages").write_text(LIST)
-        # As dpkg-query prints ${db:Status-Status}: once for each architecture.
+        # dpkg-query prints ${db:Status-Status} once per architecture.
         self.program("dpkg-query", 'for name; do :; done\n'
                      f'cat "{self.dir}/states/$name" 2>/dev/null')
         self.program("id", "echo 1000")
@@ -35,7 +35,8 @@ class InstallPackages(unittest.TestCase):
             (self.dir / "states" / name.replace("_", "-")).write_text(state)
 
     def run_it(self, *sections):
-        # Only what the script calls beside the fakes: no sudo among it.
+        # Only the programs that the script calls in addition to the fakes; no
+        # sudo.
         path = self.dir / "path"
         path.mkdir(exist_ok=True)
         for name in ("awk", "dirname", "sed", "cat"):

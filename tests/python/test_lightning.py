@@ -1,5 +1,5 @@
-"""penstock.LightningCallback, driven as Lightning 2 drives its callbacks.
-Where Lightning is installed, by its own trainer as well."""
+"""penstock.LightningCallback, called in the way of Lightning 2. If Lightning
+is installed, also by its own trainer."""
 
 import importlib
 import os
@@ -29,7 +29,7 @@ def lightnings():
 
 
 class Trainer:
-    """What the callback sees of Lightning's."""
+    """The parts of Lightning's trainer that the callback uses."""
 
     sanity_checking = False
 

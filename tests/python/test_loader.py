@@ -1,4 +1,5 @@
-"""penstock.loader.Loader: what its batches are, and whose memory."""
+"""penstock.loader.Loader: the content of its batches, and the owner of their
+memory."""
 
 import ctypes
 import gc
@@ -53,7 +54,7 @@ class BatchOfC(ctypes.Structure):
 
 
 def batches_of_c(folder, count, **options):
-    """The first batches that the C interface gives: bytes, labels."""
+    """The first batches of the C interface: bytes, labels."""
     library = ctypes.CDLL(os.environ["PENSTOCK_LOADER_LIBRARY"])
     paths = (ctypes.c_char_p * 1)(os.fsencode(folder))
     given = OptionsOfC(
@@ -134,7 +135,7 @@ class BatchTest(LoaderCase):
                     for image, index in zip(batch.images, batch.indices):
                         got.setdefault(int(index), set()).add(image.tobytes())
         self.assertEqual([len(got[i]) for i in range(12)], [1] * 12)
-        # 35 of 40 pixels: each output is a mean of the four pixels around it.
+        # 35 of 40 pixels: each output is the mean of the four pixels around it.
         file = Path(dataset.name(0)).read_bytes()
         pixels = numpy.frombuffer(file[-3 * 40 * 40:], numpy.uint8)
         pixels = pixels.reshape(40, 40, 3).astype(float)
@@ -169,7 +170,7 @@ class MemoryTest(LoaderCase):
         for _ in range(50):
             for images, _ in loader:
                 addresses.add(address(images))
-                images *= 2  # the user's as long as it lives
+                images *= 2  # the user's for its lifetime
         self.assertLessEqual(len(addresses), 4)
 
     def test_memory_does_not_grow_over_50_epochs(self):
@@ -210,7 +211,7 @@ class MemoryTest(LoaderCase):
 
 
 class PinnedTest(LoaderCase):
-    """With a library that plays CUDA's part."""
+    """With a fake CUDA library."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,4 @@
-"""A Loader's and a SharedLoader's cache_peers=: nodes that have a cache
-together."""
+"""cache_peers= of Loader and SharedLoader: nodes with a common cache."""
 
 import os
 import unittest
@@ -28,7 +27,7 @@ class PeersTest(PeerCase):
         first = ask_all(f"{kind} 1")
         read_bytes = sum(counters["bytes"] for counters in first)
         self.assertGreater(read_bytes, RECORDS * TENSOR_BYTES // 2)
-        # Each in its own node's cache, and in no other.
+        # Each sample is in its own node's cache, and in no other.
         self.wait_until(lambda: sum(ask_all("cached")) == RECORDS)
         for counters in ask_all(f"{kind} 3"):
             self.assertEqual(counters["bytes"], 0)
@@ -40,7 +39,7 @@ class PeersTest(PeerCase):
         for node in nodes:
             _, said = node.process.communicate(timeout=peer_case.WAIT_S)
             self.assertEqual(node.process.returncode, 0)
-            # On loopback one may meet itself at the other's address.
+            # On loopback a node may reach itself at the other's address.
             for line in said.splitlines():
                 self.assertRegex(line, "^WARNING:penstock.loader:127.0.0.*"
                                  "speaks for another node or port")

@@ -1,4 +1,4 @@
-"""penstock.loader.Loader: signals, threads, forks, and Penstock itself."""
+"""penstock.loader.Loader: signals, threads, forks, and penstockd."""
 
 import copy
 import gc
@@ -19,7 +19,7 @@ import penstock
 from fake_daemon import FakeDaemon, eventually, socket_folder
 from loader_case import LoaderCase, penstock_loader, write_pictures
 
-# A grant of one byte in a second: its first batch never comes.
+# A grant of one byte per second: the first batch never comes.
 WAITING = """
 import sys, threading, time
 from penstock.loader import Loader, open_dataset
@@ -39,7 +39,7 @@ except KeyboardInterrupt:
 """
 
 def write_slow_png(path, side=8000):
-    """One that takes hundreds of milliseconds to decode."""
+    """A PNG that takes hundreds of milliseconds to decode."""
 
     def chunk(name, data):
         body = name + data
@@ -119,8 +119,8 @@ class ProcessTest(LoaderCase):
         loader.close()
 
     def longest_standstill_s(self, action):
-        """How long action takes, and the longest that another Python thread
-        stands still meanwhile."""
+        """Duration of action, and the longest time for which another Python
+        thread is blocked meanwhile."""
         ticks, has_ended = [time.monotonic()], threading.Event()
 
         def tick():
@@ -149,7 +149,7 @@ class ProcessTest(LoaderCase):
             ]
             if last == "view":
                 kept = [next(iter(kept[0])).images[0, 0]]
-                gc.collect()  # its iterator and it are a cycle
+                gc.collect()  # iterator and loader form a cycle
             time.sleep(0.02)
             with self.subTest(last=last):
                 seconds, still_s = self.longest_standstill_s(kept.clear)

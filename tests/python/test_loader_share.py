@@ -8,7 +8,8 @@ import unittest
 import penstock
 from loader_case import LoaderCase, numbers, penstock_loader
 
-# Says what it has of two epochs; the second argument is told when to go on.
+# Prints its batches of two epochs. With the argument "steps" it waits for an
+# input line after each batch.
 JOB = """
 import sys
 import penstock
@@ -89,11 +90,11 @@ class ShareTest(LoaderCase):
         for epoch in lines[0][:10], lines[0][10:20]:
             samples = sorted(int(n) for line in epoch for n in line.split())
             self.assertEqual(samples, list(range(100)))
-        # Each used all of them, whoever prepared them.
+        # Each job used all batches, whichever job prepared them.
         self.assertEqual([job[-1].split()[2:] for job in lines],
                          [["20", "2"]] * 2)
         prepared = sum(int(job[-1].split()[1]) for job in lines)
-        # Ahead of the last epoch's end they may begin with the next one.
+        # Before the last epoch's end they may start with the next one.
         self.assertGreaterEqual(prepared, 200)
         self.assertLessEqual(prepared, 200 + 8 * 10)
 

@@ -1,4 +1,4 @@
-"""penstock.loader.Loader: epochs, ranks, and going on in the middle of one."""
+"""penstock.loader.Loader: epochs, ranks, and continuing within an epoch."""
 
 import os
 import unittest
@@ -73,7 +73,8 @@ class OrderTest(LoaderCase):
 
 class StateTest(LoaderCase):
     def resumed(self, taken, **options):
-        """After so many batches a new loader goes on: what both give."""
+        """A new loader continues after that number of batches; returns both
+        outputs."""
         dataset = self.records()
         first = self.load(dataset, seed=4, **options)
         got, epoch = [], iter(first)

@@ -72,11 +72,11 @@ class TorchTest(LoaderCase):
         return dataset
 
     def test_pinned_batches_are_held_until_they_are_copied(self):
-        """Libraries that play CUDA's part, and torch's."""
+        """With fake libraries of CUDA and torch."""
         cuda = ctypes.CDLL(os.environ["PENSTOCK_FAKE_CUDA"])
         context = ctypes.c_void_p.in_dll(cuda, "fake_cuda_context")
         stream = unittest.mock.Mock()
-        under_way = set()  # addresses that are copied from
+        under_way = set()  # addresses of copies' sources
 
         class Event:
             def __init__(self, blocking):

@@ -1,4 +1,4 @@
-"""penstock._memory on made-up /proc and cgroup trees."""
+"""penstock._memory on fake /proc and cgroup trees."""
 
 import os
 import tempfile

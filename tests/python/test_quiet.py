@@ -1,4 +1,4 @@
-"""A test that needs a quiet machine counts only where it had one."""
+"""A test that needs a quiet machine counts only if the machine was quiet."""
 
 import contextlib
 import io
@@ -15,7 +15,7 @@ import quiet  # noqa: E402
 
 
 def case(outcomes):
-    """A test that passes or fails as the outcomes say, one after the other."""
+    """A test that passes or fails by the list of outcomes, one per run."""
     left = list(outcomes)
 
     class Case(quiet.Quiet, unittest.TestCase):
@@ -29,8 +29,8 @@ def case(outcomes):
 
 class QuietTest(unittest.TestCase):
     def run_case(self, outcomes, others):
-        """(result, outcomes that were not needed), where others use so many
-        cores: of each try, and of each look for quiet after one that failed."""
+        """(result, unused outcomes). Others use these numbers of cores: one
+        for each try, and for each check for quiet after a failed try."""
         uses = list(others)
         test, left = case(outcomes)
         result = unittest.TestResult()

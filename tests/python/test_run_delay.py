@@ -18,7 +18,7 @@ from penstock._run_delay import (  # noqa: E402
 
 
 def compute(seconds):
-    """Of the thread's CPU time; its wall time."""
+    """Computes for that CPU time of the thread; returns the wall time."""
     begin = time.monotonic()
     end = time.thread_time() + seconds
     while time.thread_time() < end:
@@ -45,7 +45,7 @@ class RunDelayTest(unittest.TestCase):
         finally:
             os.kill(rival, 9)
             os.waitpid(rival, 0)
-        # The kernel counts a wait when it is over.
+        # The kernel counts a wait when it ends.
         self.assertAlmostEqual(lap_s, wall_s - 0.3, delta=0.05)
         self.assertGreater(lap_s, 0.1)
 
@@ -72,7 +72,7 @@ class RunDelayTest(unittest.TestCase):
             self.assertEqual(other.lap_ns(), 0)
 
     def has_delay(self):
-        """Whether the thread's run delay is told, beside a rival."""
+        """Whether the thread's run delay is visible next to a rival thread."""
         rival = os.fork()
         if rival == 0:
             while True:

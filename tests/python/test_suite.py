@@ -1,4 +1,4 @@
-"""Runs of ctest with a second try, and counts of chance failures."""
+"""Runs of ctest with a second try, and counts of random failures."""
 
 import json
 import os
@@ -20,7 +20,7 @@ class Case(unittest.TestCase):
         self.build = pathlib.Path(folder.name)
 
     def write_tests(self, *tests):
-        """Tests as CMake writes them: (name, label, shell command)."""
+        """Writes tests in CMake's format: (name, label, shell command)."""
         lines = []
         for name, label, command in tests:
             lines.append(f'add_test({name} "/bin/sh" "-c" "{command}")')

@@ -60,7 +60,7 @@ class DaemonTestCase(unittest.TestCase):
 
 
 def compute(seconds):
-    """Of the thread's CPU time; its wall time."""
+    """Computes for that CPU time of the thread; returns the wall time."""
     begin, end = time.monotonic(), time.thread_time() + seconds
     while time.thread_time() < end:
         pass
@@ -69,7 +69,7 @@ def compute(seconds):
 
 class WatchTest(DaemonTestCase):
     def compete(self):
-        """Shares one CPU with a process that computes, until the test ends."""
+        """Shares one CPU with a computing process until the test ends."""
         affinity = os.sched_getaffinity(0)
         self.addCleanup(os.sched_setaffinity, 0, affinity)
         os.sched_setaffinity(0, {min(affinity)})
@@ -91,7 +91,7 @@ class WatchTest(DaemonTestCase):
         watched = Watched(SlowLoader(5, 0.02), False, client)
         for epoch in (1, 2):
             for _ in watched:
-                time.sleep(0.01)  # the trainer's own time is no wait
+                time.sleep(0.01)  # the trainer's own time is not a wait
             page = daemon.progress()
             self.assertEqual(page["samples"], 20 * epoch)
             self.assertEqual(page["steps"], 5 * epoch)
@@ -107,7 +107,7 @@ class WatchTest(DaemonTestCase):
             busy_s += compute(0.02)
         wall_s = time.monotonic() - begin
         page = daemon.progress()
-        # Of 19 steps: the last one is told with a batch that never comes.
+        # Of 19 steps: the last one is reported with a batch that never comes.
         delay_s = page["delay_ns"] * 1e-9
         self.assertGreater(delay_s, 0.5 * (busy_s - 20 * 0.02))
         self.assertLess(delay_s, wall_s - page["wait_ns"] * 1e-9 - 19 * 0.02)

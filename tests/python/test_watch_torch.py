@@ -1,5 +1,5 @@
-"""penstock.watch() around real DataLoaders: what they yield stays the same,
-and their time is parted into fetching and preparing."""
+"""penstock.watch() around real DataLoaders: it does not change their
+batches, and splits their time into fetching and preparing."""
 
 import copy
 import json
@@ -48,8 +48,8 @@ class Batched(Noisy):
 
 
 class Stream(IterableDataset):
-    """Workers split it as torch's documentation has them do it: through the
-    dataset that worker_info names."""
+    """Workers divide it as torch's documentation shows: through the dataset
+    in worker_info."""
 
     def __init__(self, size=22):
         self.start, self.end = 0, size
@@ -142,7 +142,7 @@ class TorchCase(unittest.TestCase):
 
 
 def loader_kinds():
-    """Each dataset and way to batch, with and without workers."""
+    """Each kind of dataset and batching, with and without workers."""
     for workers in ({"num_workers": 0}, {"num_workers": 2},
                     {"num_workers": 2, "persistent_workers": True}):
         for dataset, parts in (
@@ -345,7 +345,7 @@ class SplitTest(TorchCase):
                     self.assertLess(fetch_ns, known_ns * 0.02)
 
     def cold_files(self):
-        """Files on a disk, none of it in the page cache."""
+        """Files on a disk, none of them in the page cache."""
         folder = tempfile.TemporaryDirectory(dir="/var/tmp")
         self.addCleanup(folder.cleanup)
         paths = [os.path.join(folder.name, str(i)) for i in range(8)]
@@ -464,7 +464,7 @@ class RanksTest(TorchCase):
 
 
 def run_ranks(script, folder, socket_path):
-    """The JSON that each of two ranks prints."""
+    """The JSON output of each of two ranks."""
     ranks = []
     for rank in ("0", "1"):
         environment = {**os.environ, "RANK": rank, "WORLD_SIZE": "2",

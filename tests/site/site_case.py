@@ -1,7 +1,7 @@
 """A site on this machine, which is a guest of tests/vm/run: Slurm, slurmdbd
-with MariaDB, and Penstock from its packages, all as systemd's units.
+with MariaDB, and Penstock from its packages, all as systemd units.
 
-The first test sets it up; the next finds it running."""
+The first test sets it up; later tests use it."""
 
 import glob
 import json
@@ -19,7 +19,7 @@ BUILD = pathlib.Path(os.environ.get("PENSTOCK_BUILD_DIR", "build/release"))
 USER = "alice"
 DATA = "/data/jpeg"
 DEVICE = "/dev/vdb"
-SAMPLE_CPU_S = 0.02  # as the profiles say; penstockd corrects it
+SAMPLE_CPU_S = 0.02  # as in the profiles; penstockd corrects it
 HAS_SMT = pathlib.Path("/sys/devices/system/cpu/smt/active").read_text(
     "ascii").strip() == "1"
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
@@ -85,7 +85,8 @@ Pool=data Path=/data Bandwidth=1M
 
 
 def run(argv, timeout=120, user=None, check=True):
-    """The CompletedProcess, output and errors together as text."""
+    """Runs a command; its CompletedProcess, with output and errors in one
+    text."""
     if user is not None:
         argv = ["runuser", "-u", user, "--", *argv]
     done = subprocess.run(
@@ -100,7 +101,8 @@ def run(argv, timeout=120, user=None, check=True):
 
 
 def wait(what, condition, timeout=30):
-    """What the condition gave once it held; time limits are this machine's."""
+    """Waits until the condition is true; returns its value. The timeout is
+    scaled for this machine."""
     deadline = time.monotonic() + timeout * PATIENCE
     while True:
         found = condition()
@@ -113,20 +115,20 @@ def wait(what, condition, timeout=30):
 
 
 def journal(unit="penstockd", lines=30):
-    """The last lines of a unit."""
+    """The last log lines of a unit."""
     return f"\n--- {unit}\n" + run(
         ["journalctl", "--no-pager", "-q", "-o", "cat", "-n", lines, "-u",
          unit], check=False).stdout
 
 
 def status():
-    """What penstockd says of the node and its jobs."""
+    """penstockd's status of the node and its jobs."""
     return "\n--- penstock top\n" + run(["penstock", "top", "--json"],
                                            check=False).stdout
 
 
 def cpus_in(text):
-    """"0-1,3" as a set of numbers."""
+    """Parses a list such as "0-1,3" into a set of numbers."""
     cpus = set()
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
@@ -135,7 +137,7 @@ def cpus_in(text):
 
 
 def slurm_release():
-    """(24, 11) of the Slurm that is installed."""
+    """The release of the installed Slurm, such as (24, 11)."""
     text = run(["slurmd", "-V"]).stdout
     return tuple(map(int, re.search(r"(\d+)\.(\d+)", text).groups()))
 
@@ -153,12 +155,12 @@ def write(path, text, mode=0o644, owner=None):
 
 
 def write_control(path, text):
-    """Into a file of the kernel's."""
+    """Writes to a file of the kernel."""
     pathlib.Path(path).write_text(text, "ascii")
 
 
 def make_data():
-    """A file system of the second disk, with pictures."""
+    """Makes a file system with pictures on the second disk."""
     run(["mke2fs", "-q", "-t", "ext4", DEVICE])
     os.makedirs("/data", exist_ok=True)
     run(["mount", DEVICE, "/data"])
@@ -187,7 +189,8 @@ def write_files():
     write("/etc/slurm/slurm.conf",
           SLURM_CONF.format(threads=2 if HAS_SMT else 1))
     write("/etc/slurm/slurmdbd.conf", SLURMDBD_CONF, 0o600, "slurm")
-    # An emulated machine's systemd needs more than the second it has else.
+    # On an emulated machine systemd takes longer than slurmd's default of one
+    # second.
     write("/etc/slurm/cgroup.conf", CGROUP_CONF + (
         "SystemdTimeout=10000\n" if slurm_release() >= (24, 11) else ""))
     write("/etc/slurm/plugstack.conf.d/penstock.conf",
@@ -196,7 +199,7 @@ def write_files():
 
 
 def set_up():
-    """Everything installed, enabled and running, and the node idle."""
+    """Installs, enables and starts everything; waits until the node is idle."""
     if pathlib.Path("/etc/slurm/slurmdbd.conf").exists():
         wait("the node to be up", lambda: run(
             ["sinfo", "-h", "-o", "%t"], check=False).stdout.strip() in
@@ -223,19 +226,19 @@ def wait_idle(timeout=60):
 
 
 def restart(*units):
-    """With files that have changed; the node is idle again."""
+    """Restarts the units with changed files; waits until the node is idle."""
     run(["systemctl", "daemon-reload"])
     run(["systemctl", "restart", *units], 300)
     wait_idle()
 
 
 def pid_of(unit):
-    """Of its main process; 0: none."""
+    """Pid of the unit's main process; 0: none."""
     return int(run(["systemctl", "show", "-P", "MainPID", unit]).stdout)
 
 
 def wait_another(unit, pid):
-    """systemd has started it anew since it had that process, and it is
+    """Waits until systemd has started another process than pid, and it is
     ready."""
     wait(f"systemd to start {unit} again", lambda: (
         run(["systemctl", "is-active", unit],
@@ -244,7 +247,7 @@ def wait_another(unit, pid):
 
 
 def is_controlled():
-    """The controller has heard of this node."""
+    """Whether the controller has received messages from this node."""
     done = run(["penstock", "nodes", "--json"], check=False)
     return done.returncode == 0 and any(
         row["node"] == "vm" and not row["silent"]
@@ -260,19 +263,19 @@ class SiteCase(unittest.TestCase):
         set_up()
 
     def setUp(self):
-        self.check_nothing_left()  # of an earlier test
+        self.check_nothing_left()  # from an earlier test
         wait_idle()
         self.seen = self.last_line()
 
     def trainer(self, name, cores, seconds=600):
-        """A trainer whose loaders need so many cores; its command."""
+        """The command of a trainer whose loaders need this number of cores."""
         return ["penstock-train", "--data", DATA, "--batch", "16",
                 "--accelerator-s-per-sample", str(SAMPLE_CPU_S / cores),
                 "--duration", str(seconds), "--log",
                 f"/home/{USER}/{name}.log"]
 
     def profile(self, name, cores):
-        """What is known of that trainer before it starts; the flag."""
+        """Writes that trainer's profile; returns the flag."""
         path = f"/home/{USER}/{name}.toml"
         write(path, f'name = "{name}"\n'
               f"accelerator_s_per_sample = {SAMPLE_CPU_S / cores}\n"
@@ -280,7 +283,8 @@ class SiteCase(unittest.TestCase):
         return f"--loader-model={path}"
 
     def sbatch(self, script, *flags, user=USER):
-        """The job's id. It is cancelled after the test."""
+        """Submits a job; returns its id. The job is cancelled after the
+        test."""
         path = f"/home/{USER}/job.sh"
         write(path, script if script.startswith("#!") else
               f"#!/bin/sh\n{script}\n", 0o755)
@@ -291,7 +295,7 @@ class SiteCase(unittest.TestCase):
         return job
 
     def submit(self, name, cores, *flags, **more):
-        """A trainer as a job; waits until it runs."""
+        """Submits a trainer as a job; waits until it runs."""
         job = self.sbatch("exec " + " ".join(
             self.trainer(name, cores, **more)), self.profile(name, cores),
             *flags)
@@ -334,7 +338,7 @@ class SiteCase(unittest.TestCase):
     # -- what the kernel and Penstock say --------------------------------------
 
     def scope(self):
-        """Slurm's group, in which its jobs are."""
+        """Slurm's scope, which contains its jobs' groups."""
         return glob.glob("/sys/fs/cgroup/system.slice/*slurmstepd.scope")[0]
 
     def job_dirs(self):
@@ -342,7 +346,7 @@ class SiteCase(unittest.TestCase):
                 if glob.glob(f"{path}/step_*")]
 
     def only_job_dir(self):
-        """Of the one job that runs, once Slurm has made it."""
+        """The directory of the only running job, after Slurm has made it."""
         (path,) = wait("the job's directory", self.job_dirs)
         return path
 
@@ -360,7 +364,7 @@ class SiteCase(unittest.TestCase):
         return found
 
     def away_cpus(self):
-        """The CPUs that are lent to the one job, as text."""
+        """The CPUs lent to the only job, as text."""
         (path,) = glob.glob(f"{self.scope()}/*/step_*/user/task_*/"
                             "penstock*_loader/cpuset.cpus")
         return pathlib.Path(path).read_text("ascii")
@@ -379,19 +383,20 @@ class SiteCase(unittest.TestCase):
         wait("Slurm's directories to be gone", lambda: not self.job_dirs(), 60)
 
     def check_as_slurm_made_it(self, job, held):
-        """The one job's group; held: the CPUs that Slurm gave it."""
+        """The only job's group is as Slurm made it; held: Slurm's CPUs of
+        the job."""
         group = pathlib.Path(self.only_job_dir())
         self.assertEqual(cpus_in((group / "cpuset.cpus").read_text("ascii")),
                          cpus_in(held))
         self.assertEqual((group / "cpu.weight").read_text("ascii"), "100\n")
-        limits = group / "io.max"  # gone where nobody else wanted it
+        limits = group / "io.max"  # missing if nothing else needs it
         self.assertEqual(limits.read_text("ascii") if limits.exists() else "",
                          "")
         self.assertEqual(self.our_groups(), [])
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
 
     def drop_in(self, text, unit="penstockd"):
-        """For the unit, for this test; it starts anew."""
+        """Adds a drop-in to the unit for this test and restarts the unit."""
         path = pathlib.Path(f"/run/systemd/system/{unit}.service.d/test.conf")
         write(path, text)
         self.addCleanup(restart, unit)
@@ -400,7 +405,7 @@ class SiteCase(unittest.TestCase):
         restart(unit)
 
     def change(self, path, old, new):
-        """In one of Slurm's files, for this test."""
+        """Changes one of Slurm's files for this test."""
         text = pathlib.Path(path).read_text("utf-8")
         self.assertIn(old, text)
         write(path, text.replace(old, new))
@@ -411,7 +416,7 @@ class SiteCase(unittest.TestCase):
             "cursor: ")[1].strip()
 
     def said(self, word, daemon="penstockd"):
-        """The lines of the daemon's with the word since the test began."""
+        """The daemon's log lines with the word since the test began."""
         text = run(["journalctl", "-q", "--no-pager", "-o", "cat", "-u",
                     daemon, "-t", daemon, "--after-cursor",
                     self.seen]).stdout

@@ -1,5 +1,5 @@
-"""What keeps penstockd from doing its work on a node: it says so in one line of
-the journal, and jobs run on as without it."""
+"""Conditions that prevent penstockd's work on a node: it logs one line in
+the journal, and jobs continue as without it."""
 
 import pathlib
 
@@ -7,8 +7,8 @@ import site_case
 from site_case import restart, run, wait
 
 SYSTEM = "/sys/fs/cgroup/system.slice/cgroup.subtree_control"
-# A container's runtime that runs as root: a group of its own in that of its
-# task, and a name space in which that is the root. Slurm kills nobody there.
+# Like a container runtime that runs as root: it makes a group inside its task's
+# group, and a namespace with that group as root. Slurm kills no process there.
 CONTAINER = """#!/bin/sh
 group=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/container
 mkdir "$group"
@@ -23,8 +23,8 @@ wait
 
 class Faults(site_case.SiteCase):
     def check_told(self, job, name, *words):
-        """One line has the words; the job makes progress, in no group of ours,
-        and ends when Slurm wants it to."""
+        """One log line has the words. The job makes progress, in no group of
+        ours, and ends when Slurm ends it."""
         wait(f"a line with {words[0]}", lambda: self.said(words[0]))
         self.assertGreater(self.rate(name, 5), 0)
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
@@ -38,7 +38,7 @@ class Faults(site_case.SiteCase):
         self.assertEqual(self.said("rror"), [])
 
     def check_lends_again(self):
-        """What was mended needs no second restart of penstockd."""
+        """After the repair, penstockd lends again without a second restart."""
         self.doCleanups()
         job = self.submit("afterwards", 4)
         self.wait_away()
@@ -59,7 +59,7 @@ class Faults(site_case.SiteCase):
         self.addCleanup(site_case.write_control, SYSTEM, "+io")
         run(["systemctl", "start", "penstockd"])
         job = self.submit("no_io", 4)
-        self.wait_away()  # CPUs are lent all the same
+        self.wait_away()  # CPUs are lent anyway
         wait("the line", lambda: self.said("controller io"))
         (line,) = self.said("controller io")
         print(line, flush=True)
@@ -68,7 +68,7 @@ class Faults(site_case.SiteCase):
         self.check_io_comes_with_accounting(job)
 
     def check_io_comes_with_accounting(self, job):
-        """What the line says helps, before the job ends."""
+        """The remedy in the log line takes effect before the job ends."""
         path = pathlib.Path("/run/systemd/system/slurmd.service.d/test.conf")
         site_case.write(path, "[Service]\nIOAccounting=yes\n")
         self.addCleanup(run, ["systemctl", "daemon-reload"])
@@ -109,7 +109,7 @@ class Faults(site_case.SiteCase):
         self.check_lends_again()
 
     def new_scope(self):
-        """Slurm's, with the controllers that its slice has by now."""
+        """A new scope of Slurm, with its slice's present controllers."""
         run(["systemctl", "daemon-reload"])
         run(["systemctl", "stop", "slurmd", pathlib.Path(self.scope()).name])
         run(["systemctl", "start", "slurmd"])
@@ -133,7 +133,7 @@ class Faults(site_case.SiteCase):
     def test_cpuset_that_is_not_delegated(self):
         self.check_not_delegated("cpuset")
 
-    # slurmd would not start with accounting by control groups.
+    # With accounting by control groups slurmd would not start.
     def test_cpu_that_is_not_delegated(self):
         self.addCleanup(self.new_scope)
         self.addCleanup(run, ["systemctl", "restart", "slurmctld"], 300)

@@ -1,5 +1,5 @@
-"""The packages on a site with jobs: upgraded under them, taken away, and
-nothing of them left. Runs last: Penstock is gone afterwards."""
+"""The packages on a site with jobs: upgrades during jobs, removal, and no
+leftovers. Runs last, because it removes Penstock."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ UNITS = ("penstockd", "penstockctld")
 class Packages(site_case.SiteCase):
     @classmethod
     def setUpClass(cls):
-        """With a controller on the machine, too."""
+        """Also configures a controller on the machine."""
         super().setUpClass()
         conf = pathlib.Path("/etc/slurm/penstock.conf")
         site_case.write(conf, "Controller=localhost\n"
@@ -33,7 +33,7 @@ class Packages(site_case.SiteCase):
                 if re.fullmatch(r"\S+ (installed|config-files)", line)]
 
     def newer_packages(self):
-        """The same of a later version, as files."""
+        """The same packages with a later version, as files."""
         made = []
         os.makedirs("/root/newer")
         for deb in glob.glob("/root/debs/*.deb"):
@@ -42,14 +42,15 @@ class Packages(site_case.SiteCase):
             control = tree / "DEBIAN/control"
             text = control.read_text("utf-8")
             version = re.search(r"(?m)^Version: (\S+)$", text).group(1)
-            # Also where one package names another's.
+            # Also in dependencies between the packages.
             control.write_text(text.replace(version, version + "+1"), "utf-8")
             run(["dpkg-deb", "-Znone", "-b", tree, f"{tree}.deb"])
             made.append(f"{tree}.deb")
         return made
 
     def gap_s(self, argv):
-        """Runs a command; for how long nobody was away meanwhile."""
+        """Runs a command; returns the longest time without away threads
+        meanwhile."""
         longest = 0
         since = None
         command = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
@@ -91,7 +92,7 @@ class Packages(site_case.SiteCase):
         wait("the controller to know the node", site_case.is_controlled)
         self.assertIn("+1", run(["dpkg-query", "-W", "-f", "${Version}",
                                  "penstock-node"]).stdout)
-        # How many, its costs that were measured meanwhile say.
+        # The number depends on the costs measured meanwhile.
         wait("the loan after the upgrade", lambda: self.away_threads() and
              site_case.cpus_in(cpus.read_text("ascii")) > held)
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
@@ -104,7 +105,7 @@ class Packages(site_case.SiteCase):
         held = self.held_by(job)
         limits = pathlib.Path(self.only_job_dir(), "io.max")
         wait("a limit", limits.read_text)
-        pathlib.Path("/run/penstock/off").touch()  # it, too, is to go
+        pathlib.Path("/run/penstock/off").touch()  # to be removed, too
         run(["apt-get", "remove", "-y", *self.packages()], 600)
         self.check_as_slurm_made_it(job, held)
         for unit in UNITS:
@@ -122,7 +123,7 @@ class Packages(site_case.SiteCase):
                 for path, folders, files in os.walk(top)
                 for path in [f"{path}/{name}" for name in [*folders, *files]
                              if "penstock" in name]]
-        # The admin's own files, and those of this test.
+        # The administrator's own files, and those of this test.
         left = [path for path in left if not path.startswith((
             "/etc/slurm/", "/usr/local/lib/penstock-vm",
             "/etc/penstock-dependencies", "/run/udev/"))

@@ -1,5 +1,5 @@
-"""A node that is reset in the middle of a job: what it finds afterwards.
-tests/vm/run runs Before, resets the machine, and runs After."""
+"""A node that is reset during a job: its state afterwards. tests/vm/run runs
+Before, resets the machine, and runs After."""
 
 import os
 import pathlib
@@ -9,9 +9,9 @@ import site_case
 from site_case import run
 
 NUMBER = pathlib.Path("/root/job-before-reboot")
-# A controller that was reset with its node takes a job that the node does not
-# have for one about to begin (BatchStartTimeout and 10 s after it read its
-# state), and asks again in half an hour: slurmd says sooner what it runs.
+# If a controller is reset with its node, it treats a job that the node lacks as
+# starting (BatchStartTimeout and 10 s after it read its state), and asks again
+# after half an hour. slurmd reports its jobs sooner.
 REGISTER_EVERY_S = 30
 
 
@@ -19,8 +19,7 @@ class Before(site_case.SiteCase):
     def test_a_job_is_lent_cpus(self):
         job = self.submit("interrupted", 4)
         self.wait_away()
-        # A reset loses what slurmctld has not written yet; ending, it writes
-        # all of it.
+        # A reset loses slurmctld's unwritten state; a regular exit writes it.
         run(["systemctl", "restart", "slurmctld"])
         NUMBER.write_text(str(job), "ascii")
         os.sync()
@@ -29,10 +28,10 @@ class Before(site_case.SiteCase):
 
 class After(site_case.SiteCase):
     def setUp(self):
-        """Whatever was running may be back."""
+        """A job may be running again."""
 
     def wait_noticed(self, job):
-        """Until Slurm knows that the job was lost."""
+        """Waits until Slurm knows that the job was lost."""
         registered = -REGISTER_EVERY_S
 
         def noticed():

@@ -1,5 +1,5 @@
-"""What a site sees of Penstock beside Slurm's own accounting, limits, kills
-and systemd."""
+"""Penstock on a site, together with Slurm's own accounting, limits and
+kills, and with systemd."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import unittest
 import site_case
 from site_case import USER, journal, run, wait
 
-# Runs its arguments, then says what CPU time they and their children took.
+# Runs its arguments, then prints the CPU time of itself and its children.
 COUNT_CPU = """#!/usr/bin/python3
 import resource, subprocess, sys
 subprocess.run({argv!r}, check=True)
@@ -22,8 +22,8 @@ own = resource.getrusage(resource.RUSAGE_SELF)
 print("CPU_S", use.ru_utime + use.ru_stime + own.ru_utime + own.ru_stime)
 """
 
-# A loader with two workers for each CPU, of which one takes more memory than its
-# step may have once it is told to; the rest of the job goes on.
+# A loader with two workers per CPU. When a file eat.PID exists, that worker
+# exceeds the step's memory limit; the rest of the job continues.
 HOG = """#!/bin/sh
 srun --mem=120 python3 -c '
 import os, signal, time
@@ -45,7 +45,7 @@ echo batch lives
 
 
 def seconds_of(text):
-    """Slurm's "1-02:03:04.567" or "03:04.567"."""
+    """Parses Slurm's "1-02:03:04.567" or "03:04.567" into seconds."""
     days, _, clock = text.rpartition("-")
     total = 0.0
     for part in clock.split(":"):
@@ -65,7 +65,7 @@ class Site(site_case.SiteCase):
                          .stdout.strip(), "active")
 
     def test_the_unit_has_few_rights(self):
-        # In tenths, at most.
+        # The highest allowed exposure, in tenths.
         done = run(["systemd-analyze", "security", "--no-pager",
                     "--threshold=50", "penstockd"], check=False)
         print(done.stdout.strip().splitlines()[-1], flush=True)
@@ -92,8 +92,8 @@ class Site(site_case.SiteCase):
             state, _, used = text.partition("|")
             return state == "COMPLETED" and used.split("|")
         ended, sampled_last = wait("sacct to know the job", accounted, 60)
-        # What the processes said themselves when they ended, and what Slurm
-        # has read of their group.
+        # The processes' own figures at their end, and Slurm's figure of their
+        # group.
         ended = seconds_of(ended)
         counted = seconds_of(re.search(r"cpu=([^,]+)", sampled_last).group(1))
         print(f"sacct {ended} s (TotalCPU), {counted} s (TRESUsageInTot), the "
@@ -101,7 +101,7 @@ class Site(site_case.SiteCase):
               flush=True)
         self.assertGreater(sampled, 0)
         self.assertLess(abs(ended / own - 1), 0.02)
-        # Slurm leaves out the fraction of a second.
+        # Slurm omits the fraction of a second.
         self.assertGreater(own, 50)
         self.assertLess(abs(counted + 0.5 - own), 0.02 * own)
         cores = self.report(job)["cores"]
@@ -109,7 +109,7 @@ class Site(site_case.SiteCase):
         self.check_nothing_left()
 
     def sstat_seconds(self, job):
-        """What sstat says once it says something."""
+        """sstat's figure, as soon as there is one."""
         def shown():
             text = run(["sstat", "-n", "-P", "-a", "-j", f"{job}.batch", "-o",
                         "AveCPU"], check=False).stdout.strip()
@@ -149,15 +149,16 @@ class Site(site_case.SiteCase):
     # -- what systemd and Slurm rewrite -----------------------------------------
 
     def is_lent_to(self, job):
-        """Its group has more CPUs than Slurm gave it, and threads are there.
-        Which CPUs, changes by the moment: their owners take them back."""
+        """Whether its group has more CPUs than Slurm gave it, with threads
+        there. The lent CPUs change frequently, because their owners need
+        them."""
         cpus = pathlib.Path(self.only_job_dir(), "cpuset.cpus")
         return (site_case.cpus_in(cpus.read_text("ascii"))
                 > site_case.cpus_in(self.held_by(job)) and self.away_threads())
 
     def check_lent_after(self, job, *argv):
-        """The command leaves the loan as it was, or it is there again soon;
-        the job runs on."""
+        """After the command the loan is unchanged, or exists again soon; the
+        job continues."""
         run(argv, 300)
         wait(f"the loan after {' '.join(argv)}",
              lambda: self.is_lent_to(job), 30)
@@ -223,8 +224,9 @@ class Site(site_case.SiteCase):
                 re.findall(rf"(?m)^.*\[{step}\].*$", steps)))
 
     def check_names(self, plugin, text):
-        """One line of a command's or a step's says why it is not loaded; those
-        that Slurm has beside it say nothing else."""
+        """One log line of a command or a step gives the reason for not
+        loading the plugin. Slurm's own lines at that place give no other
+        reason."""
         told = [line for line in text.splitlines() if "spank_penstock" in line]
         print(*told, sep="\n", flush=True)
         self.assertEqual(len([line for line in told if
@@ -235,12 +237,13 @@ class Site(site_case.SiteCase):
                              "plugin .* Ignored")
 
     def patch_version(self, plugin):
-        """Sets plugin_version of a copy to a release that is not ours."""
+        """Sets plugin_version of a copy to another release."""
         found = re.search(r"(?m)^([0-9a-f]+) .*\bplugin_version$",
                           run(["objdump", "-T", plugin]).stdout)
         data = bytearray(plugin.read_bytes())
         major, minor = site_case.slurm_release()
-        # .rodata stands at its address in the first segment of the file.
+        # In this file, .rodata has its address as offset: it is in the first
+        # segment.
         address = int(found.group(1), 16)
         self.assertEqual(data[address + 2], major)
         data[address + 2] = major - 1

@@ -8,7 +8,7 @@ import site_case
 from site_case import BUILD, journal, run, wait
 
 FAKE_NVML = BUILD / "tests/fake_nvml"
-# NVML's second GPU, as the fake has it; a device of the machine's stands there.
+# The fake NVML's second GPU; a device of the machine has its address.
 GPU = "0000:97:00.0"
 
 
@@ -20,14 +20,14 @@ def cpus_of(node):
 @unittest.skipIf(site_case.HAS_SMT, "half of a core is not lent")
 class Topology(site_case.SiteCase):
     def lent(self, job):
-        """The CPUs that are lent to it beside its own."""
+        """The CPUs lent to the job in addition to its own."""
         if not self.away_threads():
             return set()
         return site_case.cpus_in(self.away_cpus()) - site_case.cpus_in(
             self.held_by(job))
 
     def borrow_one(self, name, *flags):
-        """(its own CPU, the one that is lent to it), of a job that needs three
+        """(its own CPU, the CPU lent to it), for a job that needs three
         cores and can use two."""
         job = self.submit(name, 3, "--loader-threads=2", *flags)
         lent = wait("one CPU to be lent", lambda: self.lent(job), 60)
@@ -35,7 +35,7 @@ class Topology(site_case.SiteCase):
         self.assertEqual(len(lent), 1)
         return own, lent.pop()
 
-    # Whoever takes the first CPU that idles takes 0.
+    # Without a preference, the first idle CPU would be 0.
     def test_near_the_cores_of_a_task(self):
         first = self.sbatch("exec sleep 600", "-n1", "-c3")
         self.wait_job(first, "RUNNING")

@@ -1,5 +1,5 @@
-"""What systemd does with our units: reload, restart after a kill or a hang,
-and the controller with the few rights that it has."""
+"""systemd with our units: reload, restart after a kill or a hang, and the
+controller with its few rights."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class Units(site_case.SiteCase):
         return job
 
     def check_lent_again(self, job, name, pid):
-        """By the next penstockd, to a job that ran on meanwhile."""
+        """The next penstockd lends to a job that continued meanwhile."""
         site_case.wait_another("penstockd", pid)
         self.wait_away()
         self.assertGreater(self.rate(name, 2), 0)
@@ -66,7 +66,7 @@ class Units(site_case.SiteCase):
         run(["scancel", job])
         self.check_nothing_left()
 
-    # Its guardian must outlive it: systemd's default is to kill both.
+    # The guardian must outlive penstockd; systemd's default kills both.
     def test_killed_under_a_loan_it_is_tidied_up_after_and_started_again(self):
         job = self.lend("killed")
         pid = site_case.pid_of("penstockd")
@@ -76,7 +76,7 @@ class Units(site_case.SiteCase):
         self.check_lent_again(job, "killed", pid)
 
     def test_one_that_hangs_is_killed_by_the_watchdog(self):
-        # Of the unit a minute.
+        # The unit's limit is a minute.
         self.drop_in(f"[Service]\nWatchdogSec={5 * site_case.PATIENCE}\n")
         job = self.lend("hung")
         pid = site_case.pid_of("penstockd")
@@ -106,13 +106,14 @@ class Units(site_case.SiteCase):
         self.check_nothing_left()
 
     def start_controller(self, lines=""):
-        """With slurmctld's plugin where the lines say what it needs."""
+        """Starts the controller; slurmctld loads the plugin if the lines
+        configure it."""
         self.change(CONF, "Pool=", f"Controller=localhost\n{lines}Pool=")
         run(["systemctl", "start", "penstockctld"], 60)
         self.addCleanup(run, ["systemctl", "stop", "penstockctld"])
 
     def check_submits(self, name):
-        """A job gets what its loader needs, and is in the history."""
+        """A job gets its loader's GRES, and is in the history."""
         job = self.submit(name, 4, "--loader-bw=10M", seconds=15)
         shown = run(["scontrol", "-o", "show", "job", job]).stdout
         self.assertRegex(shown, r"gres[:/]loader_cpu:\d")
@@ -135,7 +136,7 @@ class Units(site_case.SiteCase):
         self.start_controller(SUBMIT)
         restart("slurmctld", "slurmd", "penstockd")
         self.check_submits("submitted")
-        # Its user's, who is not root.
+        # Owned by SlurmUser, which is not root.
         self.assertEqual(pathlib.Path("/run/penstock/submit.sock").owner(),
                          "slurm")
         self.drop_in(f"[Service]\nWatchdogSec={5 * site_case.PATIENCE}\n",

@@ -1,5 +1,5 @@
-"""A folder, and penstock-slow-tier's mount of it; the tests skip themselves
-where nothing can be mounted."""
+"""A folder, and penstock-slow-tier's mount of it. The tests are skipped if
+mounting is not possible."""
 
 import contextlib
 import os
@@ -37,7 +37,8 @@ def write_random(path, size):
 
 @contextlib.contextmanager
 def opened(path, flags=os.O_RDONLY):
-    """To be closed before the mount ends: close() speaks to it."""
+    """Opens a file, and closes it before the mount ends: close() needs the
+    mount."""
     fd = os.open(path, flags)
     try:
         yield fd
@@ -46,17 +47,18 @@ def opened(path, flags=os.O_RDONLY):
 
 
 class Tier:
-    """A running mount; ended and, if need be, unmounted at the block's end."""
+    """A running mount; at the block's end it is ended and, if necessary,
+    unmounted."""
 
     def __init__(self, source, mountpoint, *options):
         self.mountpoint = mountpoint
-        # In the foreground it is a child, whose end can be awaited.
+        # In the foreground it is a child process, whose end can be awaited.
         self.process = subprocess.Popen(
             [PROGRAM, *options, "--foreground", source, mountpoint],
             stderr=subprocess.PIPE, text=True)
 
     def __enter__(self):
-        # Asking the mount itself would take its latency.
+        # A check of the mount itself would take its latency.
         while str(self.mountpoint) not in mounts():
             if self.process.poll() is not None:
                 raise AssertionError(self.process.stderr.read())
@@ -66,7 +68,7 @@ class Tier:
         self.end()
 
     def end(self, number=signal.SIGTERM):
-        """The exit status."""
+        """Ends the mount; returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:

@@ -1,4 +1,4 @@
-"""penstock-slow-tier shows a folder as it is, and leaves nothing behind."""
+"""penstock-slow-tier shows a folder unchanged, and leaves nothing behind."""
 
 import errno
 import mmap
@@ -72,7 +72,7 @@ class Content(slow_case.SlowCase):
             for offset in (0, 4096, 2_097_152, 2_496_000):
                 got = os.preadv(fd, [buffer], offset)
                 self.assertEqual(buffer[:got], data[offset:])
-            # A kernel's file system would refuse this one.
+            # A kernel's file system would reject this one.
             self.assertEqual(os.pread(fd, 10, 12345), data[12345:12355])
 
     def test_a_file_that_is_missing_or_replaced(self):
@@ -213,7 +213,7 @@ class WithoutRoot(slow_case.SlowCase):
     def setUp(self):
         super().setUp()
         self.folder.chmod(0o755)
-        # The build may be below a folder of root's.
+        # The build may be below a folder that only root can access.
         self.program = shutil.copy(PROGRAM, self.folder)
 
     def run_as_nobody(self, *words):

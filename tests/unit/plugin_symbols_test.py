@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What a plugin exports, needs and links, and for which Slurm it is.
+"""A plugin's exported, imported and linked names, and its Slurm release.
 
-Slurm's processes load it: one symbol too many may hide one of theirs, one
-library too many may clash with one of theirs.
+Slurm's processes load it: an additional symbol may hide one of theirs, an
+additional library may conflict with one of theirs.
 
     plugin_symbols_test.py PLUGIN INCLUDE_DIR
 """
@@ -22,7 +22,8 @@ EXPORTED = {
         "slurm_spank_task_post_fork", "slurm_spank_task_exit",
         "slurm_spank_exit", "slurm_spank_job_epilog",
     },
-    # Nothing else: where this symbol is, each job costs slurmd a process.
+    # No other plugin may have this symbol: it makes slurmd start a process per
+    # job.
     "spank_penstock_account": SPANK | {"slurm_spank_job_prolog"},
     "job_submit_penstock": {
         "plugin_name", "plugin_type", "plugin_version", "init", "fini",
@@ -90,7 +91,7 @@ class Symbols(unittest.TestCase):
         self.assertLessEqual(needed, LIBRARIES)
 
     def test_binds_lazily(self):
-#srun has no symbol that only slurmstepd has, and the other way round.
+# srun lacks symbols that only slurmstepd has, and vice versa.
         flags = " ".join(line for line in lines("readelf", "-d", plugin)
                          if "FLAGS" in line)
         self.assertNotIn("NOW", flags)

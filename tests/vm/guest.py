@@ -23,16 +23,16 @@ MEMORY_MIB = 3072
 
 
 class GuestError(Exception):
-    """What the guest did not do, with the end of its console's log."""
+    """The failed operation of the guest, with the end of its console's log."""
 
 
 class EmulatorFault(GuestError):
-    """QEMU 7.2 may translate code that the guest's kernel patches at that
-    moment and keep the breakpoint that stood there: rare, and a panic."""
+    """QEMU 7.2 may translate code while the guest's kernel patches it, and
+    keep the temporary breakpoint: rare, and a panic."""
 
 
 class Done:
-    """How a command in the guest ended."""
+    """The result of a command in the guest."""
 
     def __init__(self, returncode, output):
         self.returncode = returncode
@@ -43,9 +43,9 @@ class Guest:
     """A running guest; every wait is bounded.
 
     image      a file with an ext4 root file system; is not changed
-    directory  for sockets, logs and what the guest writes; must exist
-    threads    per core: 2 makes hardware threads
-    cmdline    more words for the kernel"""
+    directory  for sockets, logs and the guest's changes; must exist
+    threads    hardware threads per core
+    cmdline    further words of the kernel's command line"""
 
     def __init__(self, image, kernel, initrd, directory, threads=1,
                  cmdline=""):
@@ -64,13 +64,13 @@ class Guest:
 
     @property
     def console(self):
-        """The file with all that the guest has written on its console."""
+        """The file with the guest's console output."""
         return self._directory / "console.log"
 
     def start(self):
-        """Boots; returns when commands can be run. Now and then an emulated
-        kernel hangs at bringing up its CPUs, or panics where it patches its own
-        code: a second try."""
+        """Boots; returns when the guest accepts commands. Occasionally an
+        emulated kernel hangs when it starts its CPUs, or panics when it
+        patches its own code: then it tries again, once."""
         try:
             self._boot()
         except GuestError as error:
@@ -97,8 +97,9 @@ class Guest:
         self._wait_for_shell("", deadline)
 
     def _wait_for_shell(self, boot_id, deadline):
-        """Nobody listens before the guest's service does: asks until it
-        answers, and with another boot's number."""
+        """Repeats a question until the guest's service answers it, with
+        another boot id than boot_id. Before the service starts, nothing
+        answers."""
         question = "cat /proc/sys/kernel/random/boot_id"
         while True:
             self._check_alive(deadline)
@@ -110,8 +111,8 @@ class Guest:
                 continue
 
     def reset(self):
-        """As if the power had failed and come back; returns when commands can
-        be run again. What was written to its disk and synced is there."""
+        """Resets the machine like a power failure; returns when it accepts
+        commands again. Synced data on its disk is kept."""
         boot_id = self.check("cat /proc/sys/kernel/random/boot_id")
         self.run("sync; (sleep 1; echo b > /proc/sysrq-trigger) "
                  ">/dev/null 2>&1 &")
@@ -139,7 +140,7 @@ class Guest:
             "-device", "virtio-serial,bus=pci.0",
             "-chardev", f"socket,id=shell,path={shell},server=on,wait=off",
             "-device", "virtserialport,chardev=shell,name=penstock.shell",
-            # It stands for a GPU, at 0000:97:00.0, of the second NUMA node.
+            # Stands for a GPU, at 0000:97:00.0, of the second NUMA node.
             "-device", "pxb,id=far,bus=pci.0,bus_nr=150,numa_node=1",
             "-device", "pci-testdev,bus=far",
             "-nic", "none", "-nographic"]
@@ -172,7 +173,7 @@ class Guest:
                     raise
 
     def _ask(self, question, timeout):
-        """One question, its answer; socket.timeout without one."""
+        """Sends one question; returns its answer, or raises socket.timeout."""
         deadline = time.monotonic() + timeout
         question["id"] = time.monotonic_ns()
         self._channel.sendall(json.dumps(question).encode() + b"\n")
@@ -192,8 +193,8 @@ class Guest:
                     return found
 
     def run(self, command, timeout_s=120):
-        """Runs a shell command as root; its Done. What it prints comes when
-        it has ended; it is killed after timeout_s (status 124)."""
+        """Runs a shell command as root; returns its Done, with all output at
+        the end. After timeout_s the command is killed (status 124)."""
         try:
             answer = self._ask({"command": command, "timeout_s": timeout_s},
                                timeout_s + 60)
@@ -203,7 +204,7 @@ class Guest:
         return Done(answer["returncode"], answer["output"])
 
     def check(self, command, timeout_s=120):
-        """run(), where a status other than 0 is a GuestError."""
+        """Like run(), but a status other than 0 raises GuestError."""
         done = self.run(command, timeout_s)
         if done.returncode != 0:
             raise GuestError(f"{command}: status {done.returncode}\n"
@@ -211,7 +212,7 @@ class Guest:
         return done.output
 
     def stop(self):
-        """Ends the machine at once; may be called more than once."""
+        """Ends the machine at once; may be called repeatedly."""
         if self._channel is not None:
             self._channel.close()
             self._channel = None
@@ -222,7 +223,7 @@ class Guest:
 
 
 def missing():
-    """Why no guest can run here, as a sentence, or ""."""
+    """The reason why no guest can run here, as a sentence, or ""."""
     if os.geteuid() != 0:
         return "root is needed (debootstrap)"
     for program in ("qemu-system-x86_64", "debootstrap", "mke2fs"):

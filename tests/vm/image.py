@@ -1,5 +1,5 @@
-"""The guest's disk: Debian with systemd, Slurm and munge, and the packages and
-tests that are tried on it."""
+"""The guest's disk: Debian with systemd, Slurm and munge, and the packages
+and tests under test."""
 
 import pathlib
 import shutil
@@ -22,9 +22,9 @@ KillMode=process
 [Install]
 WantedBy=multi-user.target
 """
-# The kernel patches its allocator of pages, where it always runs, when the first
-# cpuset appears and when the last goes; QEMU 7.2 does not bear that often. So one
-# is there from boot to end.
+# When the first cpuset appears and when the last one vanishes, the kernel
+# patches its page allocator, which runs constantly. QEMU 7.2 sometimes fails at
+# that. So one cpuset exists from boot to shutdown.
 CPUSET_UNIT = """\
 [Unit]
 Description=A cpuset that stays
@@ -35,10 +35,10 @@ AllowedCPUs=0
 [Install]
 WantedBy=multi-user.target
 """
-# What of the source tree the tests inside use.
+# Parts of the source tree that the tests in the guest use.
 TREES = ["tests/cluster", "tests/site", "libpenstock/python",
          "slurm_conf_examples", "docs"]
-# Installed files that the tests look for in a directory of a build.
+# Installed files that the tests expect in a build directory.
 INSTALLED = {"bin": ["/usr/bin/penstock", "/usr/bin/penstock-train",
                      "/usr/sbin/penstockd", "/usr/sbin/penstockctld"],
              "lib": ["{plugins}/spank_penstock.so",
@@ -48,18 +48,18 @@ FAKE_NVML = "tests/fake_nvml"
 
 
 def prepare(root):
-    """A machine that boots without network and takes commands."""
+    """Makes a machine that boots without a network and accepts commands."""
     roots.write(root, "etc/hostname", "vm\n")
     roots.write(root, "etc/hosts", "127.0.0.1 localhost vm\n")
     roots.write(root, "etc/fstab", "")
-    # Names are looked up only where an interface has an address.
+    # Names are resolved only if an interface has an address.
     roots.write(root, "etc/systemd/network/10-dummy.netdev",
                 "[NetDev]\nName=dummy0\nKind=dummy\n")
     roots.write(root, "etc/systemd/network/10-dummy.network",
                 "[Match]\nName=dummy0\n[Network]\nAddress=192.0.2.1/24\n")
     roots.write(root, "etc/systemd/system/penstock-shell.service", SHELL_UNIT)
     roots.write(root, "etc/systemd/system/cpuset.slice", CPUSET_UNIT)
-    # Tests start their own; the site's test enables what a site has.
+    # Tests start their own services; the site's test enables a site's.
     roots.inside(root, """
         passwd -d root
         systemctl enable penstock-shell.service systemd-networkd.service \
@@ -80,8 +80,9 @@ def base(cache, suite):
 
 
 def satisfy(root, debs, more):
-    """Installs what the packages need, so that the guest, which has no
-    network, can install them with apt; and MORE packages of Debian's."""
+    """Installs the packages' dependencies, so that apt can install the
+    packages in the guest, which has no network; also MORE packages of
+    Debian."""
     wanted = ", ".join([packages.dependencies(debs), *more])
     said = root / "etc/penstock-dependencies"
     if said.exists() and said.read_text("utf-8") == wanted:
@@ -99,8 +100,8 @@ def kernel_of(root):
 
 
 def install_tests(tree, debs, objects):
-    """The packages, not yet installed, and the tests, in the places where
-    they were built."""
+    """Copies the packages, not yet installed, and the tests to the paths of
+    their build."""
     (tree / "root/debs").mkdir()
     for deb in debs:
         shutil.copy(deb, tree / "root/debs")

@@ -1,5 +1,5 @@
-"""Penstock's packages for a release of Debian, built in a root of it from the
-files of this source tree, committed or not."""
+"""Penstock's packages for a release of Debian, built in a root of it from
+the files of this source tree, committed or not."""
 
 import os
 import re
@@ -16,9 +16,9 @@ def prepare(root):
 
 
 def build(cache, suite):
-    """(packages, directory of the build's objects): the *.deb files that
-    dpkg-buildpackage made, its unit tests passed, lintian without errors.
-    Minutes with a warm ccache, half an hour without."""
+    """(packages, directory of the build's objects): the *.deb files from
+    dpkg-buildpackage, after its unit tests, without lintian errors. Takes
+    minutes with a warm ccache, half an hour without."""
     root = roots.make(cache, suite, "build", prepare)
     roots.check_slurm(root, suite, "libslurm-dev")
     control = (roots.ROOT / "packaging/debian/control").read_text("utf-8")
@@ -40,7 +40,8 @@ def build(cache, suite):
 
 
 def dependencies(packages):
-    """What the packages need of Debian, as apt-get satisfy takes it."""
+    """The packages' dependencies in Debian, in the format of apt-get
+    satisfy."""
     own = {path.name.split("_")[0] for path in packages}
     found = set()
     for path in packages:
@@ -53,13 +54,13 @@ def dependencies(packages):
 
 
 def libraries(cache, suite, objects):
-    """What the programs and libraries that only tests use link of Debian's:
-    they are in no package, so none depends on it."""
+    """Debian's libraries that only the tests' programs and libraries link:
+    no package depends on them."""
     root = roots.make(cache, suite, "build", prepare)
     names = [f"{OBJECTS}/{kind}/{path.name}" for kind in ("bin", "lib")
              for path in (objects / kind).iterdir()
              if not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"]
-    # It wants a debian/control beside it: that of the package's build-dep.
+    # dpkg-shlibdeps requires a debian/control beside it.
     said = roots.inside(root, "cd /var/tmp/needs; dpkg-shlibdeps -O "
                         f"--ignore-missing-info -l{OBJECTS}/lib "
                         f"{' '.join(sorted(names))}")

@@ -1,5 +1,5 @@
-"""Root file systems of Debian's releases, made by debootstrap and kept: one in
-which Penstock's packages are built, one from which a guest boots."""
+"""Root file systems of Debian's releases, made by debootstrap and kept: one
+for building Penstock's packages, one for booting a guest."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The release of Slurm that each release of Debian has, as `major.minor`.
+# The release of Slurm in each release of Debian, as `major.minor`.
 SLURM = {"bookworm": "22.05", "trixie": "24.11", "sid": "26.05"}
 BUILD_PACKAGES = ["build-essential", "ccache", "debhelper", "dpkg-dev",
                   "fakeroot"]
@@ -19,12 +19,12 @@ GUEST_PACKAGES = ["systemd", "systemd-sysv", "udev", "linux-image-cloud-amd64",
 
 
 class Unprepared(Exception):
-    """Why there is no guest, without anybody's fault."""
+    """The reason why there is no guest; not a failure."""
 
 
 def run(argv, log=None, **more):
-    """Runs it; what it printed. An error has the end of that. What it started
-    ends with it where an exception interrupts this."""
+    """Runs a command; returns its output. An error has the end of the
+    output. On an exception, all processes that it started are killed."""
     process = subprocess.Popen([str(word) for word in argv],
                                stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE,
@@ -47,8 +47,9 @@ def run(argv, log=None, **more):
 
 
 def inside(root, command, log=None, binds=()):
-    """Runs a shell command in the root. Its mounts, /proc and BINDS (outside,
-    inside), are seen by it alone and go with it, even when it is killed."""
+    """Runs a shell command in the root. Only the command sees its mounts,
+    /proc and BINDS (outside, inside); they vanish with it, even if it is
+    killed."""
     mounts = [f"mount -t proc proc '{root}/proc'"]
     for outside, there in binds:
         target = root / there.lstrip("/")
@@ -61,15 +62,15 @@ def inside(root, command, log=None, binds=()):
 
 
 def write(root, path, text):
-    """A file of the root's."""
+    """Writes a file in the root."""
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")
 
 
 def make(cache, suite, kind, prepare):
-    """The directory KIND-SUITE; made where it is missing, whole or not at
-    all. prepare(directory) finishes it."""
+    """The directory KIND-SUITE. If missing, it is made completely or not at
+    all; prepare(directory) finishes it."""
     packages = {"build": BUILD_PACKAGES, "guest": GUEST_PACKAGES}[kind]
     root = cache / f"{kind}-{suite}"
     if root.exists():
@@ -78,14 +79,15 @@ def make(cache, suite, kind, prepare):
     new = cache / f"{kind}-{suite}.new"
     shutil.rmtree(new, ignore_errors=True)
     try:
-        # It mounts a /proc, which must go with it also when it is killed.
+        # debootstrap mounts /proc, which must vanish even if debootstrap is
+        # killed.
         run(["unshare", "--mount", "--propagation", "private", "debootstrap",
              "--variant=minbase", "--include=" + ",".join(packages), suite,
              new], cache / f"debootstrap-{kind}-{suite}.log")
     except RuntimeError as error:
         raise Unprepared(f"no root of Debian {suite}; without its archive "
                          f"none can be made: {error}") from error
-    # A copy of the archive that was made weeks ago will do.
+    # A weeks-old copy of the archive is sufficient.
     write(new, "etc/apt/apt.conf.d/99archive",
           'Acquire::Check-Valid-Until "false";\nAcquire::Retries "5";\n')
     prepare(new)
@@ -94,7 +96,8 @@ def make(cache, suite, kind, prepare):
 
 
 def check_slurm(root, suite, package):
-    """Unprepared where the archive's Slurm is not the one we build for."""
+    """Raises Unprepared if the archive's Slurm is not the release of our
+    build."""
     text = inside(root, f"apt-cache policy {package}")
     version = next(line.split()[1] for line in text.splitlines()
                    if "Candidate:" in line)

@@ -1,20 +1,20 @@
 #!/usr/bin/python3
-"""Inside the guest: runs the commands that the host sends through a port of
-virtio-serial. One JSON object a line: {"id", "command", "timeout_s"}, answered
-by {"id", "returncode", "output"}."""
+"""Runs inside the guest: executes the host's commands from a virtio-serial
+port. One JSON object per line: {"id", "command", "timeout_s"}; the reply is
+{"id", "returncode", "output"}."""
 
 import json
 import os
 import signal
 import subprocess
 
-# A process with a session of its own may hold the output.
+# A process in another session may keep the output open.
 GRACE_S = 20
 PORT = "/dev/virtio-ports/penstock.shell"
 
 
 def run(command, timeout_s):
-    """(status, output); 124 where it was killed because time was up."""
+    """(status, output); 124: killed because the time was up."""
     process = subprocess.Popen(
         ["/bin/bash", "-c", command], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/root",

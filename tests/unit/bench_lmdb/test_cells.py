@@ -5,7 +5,7 @@ import unittest
 
 from bench.lmdb import cells, databases
 
-# Warm cells read it into the page cache: any file will do.
+# Warm cells read it into the page cache: any file is suitable.
 DATABASE = databases.Database("12k", pathlib.Path(__file__), 32)
 CELL = cells.Cell(DATABASE, 2, False, False)
 

@@ -1,4 +1,4 @@
-"""Parts of the benchmark that fail."""
+"""Failing parts of the benchmark."""
 
 import contextlib
 import io

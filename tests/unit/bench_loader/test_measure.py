@@ -8,7 +8,7 @@ from bench.loader import __main__ as bench
 from bench.loader import measure
 from bench.loader.pixels import Difference
 
-# A loop whose child computes; it says "end" after half a second.
+# A loop whose child computes; it prints "end" after half a second.
 BUSY = """
 import os, sys, time
 child = os.fork()
@@ -92,7 +92,7 @@ class FakeProgress:
 
 
 class FakePrograms:
-    """Peers that write a result, or fail in their second run."""
+    """Fake peers that write a result, or fail in their second run."""
 
     def __init__(self):
         self._runs = {}

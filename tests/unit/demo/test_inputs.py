@@ -66,13 +66,13 @@ class Mix(unittest.TestCase):
 
     def test_the_accelerators_time_follows_from_the_demand(self):
         kinds = mix.load(MIX_FILE, 2).kinds
-        # 4 ms of CPU per sample: a slice prepares 250/s, alexnet wants 1000.
+        # 4 ms of CPU per sample: a slice prepares 250/s, alexnet needs 1000.
         accelerator = mix.accelerator_s_per_sample(kinds["alexnet"], 0.004,
                                                    1e5, 24e6)
         self.assertAlmostEqual(1 / accelerator, 1000)
         self.assertAlmostEqual(mix.slice_rate(kinds["alexnet"], accelerator),
                                250)
-        # 3 MB per sample, 24 MB/s per slice: 8/s; records wants 1.9 x that.
+        # 3 MB per sample, 24 MB/s per slice: 8/s; records needs 1.9 times that.
         accelerator = mix.accelerator_s_per_sample(kinds["records"], 0.002,
                                                    3e6, 24e6)
         self.assertAlmostEqual(1 / accelerator, 8 * 1.9)

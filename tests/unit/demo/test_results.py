@@ -68,7 +68,7 @@ class Results(unittest.TestCase):
                                1.46 / 1.25)
         self.assertAlmostEqual(self.figure("optimum_gain_over_stock").value,
                                1.475 / 1.25)
-        # 0.168 of the possible 0.18 is 0.93: under the 0.95 asked for.
+        # 0.168 of the possible 0.18 is 0.93: below the required 0.95.
         self.assertFalse(self.figure("gain_over_stock").passed)
         self.assertAlmostEqual(self.figure("makespan_ratio").value, 0.7)
 

@@ -1,4 +1,4 @@
-"""The order in which sets are calibrated, run and shown."""
+"""The order of calibrating, running and printing the sets."""
 
 import pathlib
 import types
@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Log:
-    """Stands for the session and the calibration; notes what they do."""
+    """Stands for the session and the calibration; records their calls."""
 
     def __init__(self, demo_mix):
         self.lines = []

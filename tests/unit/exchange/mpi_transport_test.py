@@ -1,4 +1,4 @@
-"""The transport over MPI and contexts on it, by programs that mpirun starts."""
+"""The transport over MPI, and contexts on it, in programs started by mpirun."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import unittest
 
 
 def run(case, ranks, options=(), arguments=()):
-    """Each rank's line, and the exit code."""
+    """Each rank's output line, and the exit code."""
     environment = {
         **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

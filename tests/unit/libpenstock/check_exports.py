@@ -1,5 +1,5 @@
-"""A shared library exports its public functions and needs libc alone, beside
-libraries whose names begin with the words that follow.
+"""A shared library exports only its public functions, and links only libc and
+libraries whose names begin with one of the given words.
 
 usage: check_exports.py LIBRARY MAP [NAME...]
 """

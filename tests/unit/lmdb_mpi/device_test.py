@@ -1,5 +1,5 @@
-"""A device that fails: the second half of a loop device's file is gone, so
-that the kernel answers reads of it with EIO. Needs root."""
+"""A failing device: a loop device's file is truncated to a half, so that the
+kernel answers reads of the rest with EIO. Needs root."""
 
 import contextlib
 import ctypes

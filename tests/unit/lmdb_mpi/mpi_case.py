@@ -1,4 +1,4 @@
-"""Runs programs of the tests with mpirun on this machine."""
+"""Runs the tests' programs with mpirun on this machine."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ import unittest
 
 MPIEXEC = os.environ["MPIEXEC"]
 RANKS = os.environ["RANKS"]
-# More ranks than cores, as root, without a network.
+# Allows more ranks than cores, root, and no network.
 SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -19,7 +19,7 @@ SETTINGS = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
-    # A rank that dies is for the others to notice.
+    # The other ranks must detect a rank's death, not mpirun.
     "OMPI_MCA_orte_abort_on_non_zero_status": "0",
     "OMPI_MCA_orte_allowed_exit_without_sync": "1",
     "OMPI_MCA_orte_enable_recovery": "1",
@@ -44,14 +44,15 @@ def mpirun(ranks, *command, timeout_s=120):
                 timeout=timeout_s, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, check=False)
         except subprocess.TimeoutExpired as late:
-            # Others wait for a rank that has ended: its line says why.
+            # Other ranks wait for a rank that has ended: its line has the
+            # reason.
             raise AssertionError(f"{late}: {late.output}") from late
     return {int(rank): text for rank, text in re.findall(
         r"^rank (\d+)[^:]*: (.*)$", done.stdout, re.MULTILINE)}, done.stdout
 
 
 class MpiCase(unittest.TestCase):
-    """With a database in a folder of its own."""
+    """A TestCase with a database in its own folder."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -66,7 +67,7 @@ class MpiCase(unittest.TestCase):
         self.expect(1, {0: "ok"}, "make", self.database)
 
     def expect(self, ranks, texts, *words):
-        """texts: what each rank's line matches."""
+        """texts: a pattern for each rank's line."""
         lines, output = mpirun(ranks, RANKS, *words)
         for rank, text in texts.items():
             self.assertRegex(lines.get(rank, "nothing"), text,

@@ -1,4 +1,5 @@
-"""Every record once per epoch, in the epoch's order, as liblmdb gives it."""
+"""Every record is read once per epoch, in the epoch's order, with liblmdb's
+contents."""
 
 import unittest
 

@@ -36,8 +36,8 @@ def draw(arguments):
 
 
 def boxes(element, x=0.0, y=0.0):
-    """(left, top, right, bottom, words) of each text; widths are those of a
-    wide sans-serif font: 0.62 of the size for each character."""
+    """(left, top, right, bottom, words) of each text. Widths are those of a
+    wide sans-serif font: 0.62 of the size per character."""
     moved = re.fullmatch(r"translate\(([\d.]+) ([\d.]+)\)",
                          element.get("transform", ""))
     if moved:
