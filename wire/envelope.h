@@ -86,8 +86,10 @@ class Guard {
   struct Limits {
     double max_age_s = 60;
     double max_ahead_s = 60;  // clock skew of a sender ahead of ours
-    size_t max_sessions = 65536;
-    size_t max_sessions_of_user = 256;  // of each user but root
+    // Root's have their own limit, so that users cannot crowd out agents.
+    size_t max_sessions_of_root = 65536;
+    size_t max_sessions_of_user = 256;     // of each other user
+    size_t max_sessions_of_users = 16384;  // of all other users
   };
 
   Guard() : Guard(Limits{}) {}

@@ -57,8 +57,10 @@ size_t Guard::sessions_of(uid_t uid) const {
 
 Status Guard::make_room(uid_t uid, double now_unix_s) {
   const auto full = [&] {
-    return last_.size() >= limits_.max_sessions ||
-           (uid != kRoot && sessions_of(uid) >= limits_.max_sessions_of_user);
+    const size_t of_root = sessions_of(kRoot);
+    if (uid == kRoot) return of_root >= limits_.max_sessions_of_root;
+    return last_.size() - of_root >= limits_.max_sessions_of_users ||
+           sessions_of(uid) >= limits_.max_sessions_of_user;
   };
   // A sweep visits every session, so a flood of messages must not trigger one
   // per message. A clock set back must not delay the next sweep.

@@ -72,7 +72,7 @@ TEST_CASE("another user's messages for a node do not affect root's") {
 }
 
 TEST_CASE("a user's sessions are limited without effect on other users") {
-  Guard guard({.max_sessions = 100, .max_sessions_of_user = 10});
+  Guard guard({.max_sessions_of_root = 90, .max_sessions_of_user = 10});
   for (uint64_t session = 1; session <= 10; ++session) {
     CHECK(guard.admit(message("n", session, 1), 1000, kNow));
   }
@@ -83,21 +83,35 @@ TEST_CASE("a user's sessions are limited without effect on other users") {
   CHECK(
       guard.admit(message("n", 5, 2), 1000, kNow));  // known sessions continue
   CHECK(guard.admit(message("n", 1, 1), 1001, kNow));
-  for (uint64_t session = 1; session <= 89; ++session) {
+  for (uint64_t session = 1; session <= 90; ++session) {
     CHECK(guard.admit(message("n", session, 1), 0, kNow));
   }
-  CHECK(guard.sessions() == 100);
-  Result<uint64_t> full = guard.admit(message("n", 90, 1), 0, kNow);
+  CHECK(guard.sessions() == 101);
+  Result<uint64_t> full = guard.admit(message("n", 91, 1), 0, kNow);
   REQUIRE_FALSE(full);
   CHECK(full.error().code == Code::kLimit);
-  CHECK(guard.sessions() == 100);
+  CHECK(guard.sessions() == 101);
   // Sessions are dropped once their messages would be too old.
   CHECK(guard.admit(message("n", 11, 1, kNow + 61), 1000, kNow + 61));
   CHECK(guard.sessions() == 1);
 }
 
+TEST_CASE("users together cannot use up root's sessions") {
+  Guard guard;
+  size_t users = 0;
+  for (uid_t uid = 1000; uid < 1300; ++uid) {
+    for (uint64_t session = 1; session <= 300; ++session) {
+      if (guard.admit(message("n", session, 1), uid, kNow)) ++users;
+    }
+  }
+  CHECK(users == Guard::Limits().max_sessions_of_users);
+  for (uint64_t session = 1; session <= 10000; ++session) {
+    REQUIRE(guard.admit(message("n", session, 1), 0, kNow));
+  }
+}
+
 TEST_CASE("sessions expire even if the clock was set back") {
-  Guard guard({.max_sessions = 2});
+  Guard guard({.max_sessions_of_root = 2});
   CHECK(guard.admit(message("n", 1, 1, kNow), 0, kNow));
   CHECK(guard.admit(message("n", 2, 1, kNow - 1000), 0, kNow - 1000));
   CHECK(guard.admit(message("n", 3, 1, kNow + 100), 0, kNow + 100));
@@ -109,7 +123,7 @@ TEST_CASE("no message passes twice, however messages are replayed") {
   const auto seed = given ? std::stoull(given) : std::random_device()();
   INFO("PENSTOCK_TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
-  Guard guard({.max_age_s = 5, .max_ahead_s = 1, .max_sessions = 50});
+  Guard guard({.max_age_s = 5, .max_ahead_s = 1, .max_sessions_of_root = 50});
   std::vector<Envelope> seen;
   std::set<std::tuple<std::string, uint64_t, uint64_t>> passed;
   std::map<uint64_t, uint64_t> sequences;
