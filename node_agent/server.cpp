@@ -1,6 +1,5 @@
 #include "node_agent/server.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -60,6 +59,11 @@ Result<Peer> peer_of(int fd) {
   return Peer{credentials.pid, credentials.uid, credentials.gid};
 }
 
+bool lacks_resources(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS ||
+         error == ENOMEM;
+}
+
 std::vector<int> all_fds(const Answer& answer) {
   std::vector<int> fds = answer.fds;
   for (const UniqueFd& fd : answer.owned_fds) fds.push_back(fd.get());
@@ -117,7 +121,6 @@ Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
 
   std::unique_ptr<Server> server(new Server(loop, path, std::move(handler)));
   server->socket_ = make_socket();
-  server->reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!server->socket_) return system_error(errno, "socket");
   const int fd = server->socket_.get();
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&*address),
@@ -161,15 +164,7 @@ void Server::accept_all() {
   for (int i = 0; i < 64; ++i) {
     UniqueFd fd(::accept4(socket_.get(), nullptr, nullptr,
                           SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd && errno == EMFILE && reserve_) {
-      // Accept and close it: the readable socket would wake penstockd for ever.
-      reserve_.reset();
-      UniqueFd refused(
-          ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      refused.reset();
-      reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      return;
-    }
+    if (!fd && lacks_resources(errno)) return pause_accepting();
     if (!fd) return;
     Result<Peer> peer = peer_of(fd.get());
     if (!peer || !has_room(peer->uid)) continue;
@@ -177,6 +172,13 @@ void Server::accept_all() {
     if (!loop_.watch(raw, [this, raw] { receive(raw); })) continue;
     connections_[raw] = Connection{std::move(fd), *peer};
   }
+}
+
+// The socket stays readable, and would wake penstockd for ever.
+void Server::pause_accepting() {
+  loop_.forget(socket_.get());
+  is_accepting_ = false;
+  (void)loop_.set_period(resume_timer_, kResume_ms);
 }
 
 Answer Server::answer(std::span<const std::byte> packet, const Peer& peer) {
@@ -211,6 +213,9 @@ void Server::pause(int fd) {
 }
 
 void Server::resume_paused() {
+  if (!is_accepting_) {
+    is_accepting_ = loop_.watch(socket_.get(), [this] { accept_all(); }).ok();
+  }
   const uint64_t now_ns = monotonic_ns();
   std::vector<int> still_paused;
   for (int fd : std::exchange(paused_, {})) {
@@ -221,7 +226,9 @@ void Server::resume_paused() {
     }
   }
   paused_ = std::move(still_paused);
-  if (paused_.empty()) (void)loop_.set_period(resume_timer_, 0);
+  if (paused_.empty() && is_accepting_) {
+    (void)loop_.set_period(resume_timer_, 0);
+  }
 }
 
 void Server::take_message(int fd, const Peer& peer) {

@@ -58,7 +58,8 @@ class Server {
   static constexpr size_t kMaxPerUser = 512;
   static constexpr size_t kMaxConnections = 4096;
   static bool may_connect(uid_t uid, size_t all, size_t of_this_user);
-  // Interval for checking the paused connections of users without budget.
+  // Interval for checking the paused connections of users without budget, and
+  // for accepting again after a lack of descriptors or memory.
   static constexpr uint64_t kResume_ms = 20;
 
  private:
@@ -71,6 +72,7 @@ class Server {
       : loop_(loop), path_(std::move(path)), handler_(std::move(handler)) {}
 
   void accept_all();
+  void pause_accepting();
   void receive(int fd);
   void take_message(int fd, const Peer& peer);
   void pause(int fd);
@@ -84,7 +86,7 @@ class Server {
   Handler handler_;
   OptionLimits limits_;
   UniqueFd socket_;
-  UniqueFd reserve_;  // closed to refuse a connection when no fd is left
+  bool is_accepting_ = true;  // false: a lack of descriptors or memory
   std::map<int, Connection> connections_;
   UserBudget budget_;
   std::vector<int> paused_;  // unwatched connections, oldest first

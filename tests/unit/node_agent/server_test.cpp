@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -271,6 +272,36 @@ TEST_CASE("a user's flood of messages does not delay other users") {
   ::kill(flood, SIGKILL);
   CHECK_FALSE(succeeded(flood));
   CHECK(slow_answer_ms(server) < kDelayed_ms);
+}
+
+double cpu_s() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return double(used.tv_sec) + double(used.tv_nsec) * 1e-9;
+}
+
+TEST_CASE("without free descriptors a connection waits, and none is spun for") {
+  Fixture fixture;
+  UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{rlim_t(fd.get()), before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, fixture.path.c_str());
+  const int connected = ::connect(
+      fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  const auto hello = message_of<penstock_hello>(PENSTOCK_HELLO);
+  const ssize_t sent = ::send(fd.get(), &hello, sizeof hello, 0);
+  const double begun_s = cpu_s();
+  ::poll(nullptr, 0, 500);
+  const double used_s = cpu_s() - begun_s;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(connected == 0);
+  CHECK(sent == ssize_t(sizeof hello));
+  CHECK(used_s < 0.1);
+  CHECK(receive(fd.get()));
 }
 
 TEST_CASE("messages beyond a user's budget are answered later, not dropped") {
