@@ -8,15 +8,16 @@
 #include <cerrno>
 #include <string>
 
+#include "common/memfd.h"
+
 namespace penstock {
 namespace {
 
 constexpr int kResizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-Result<UniqueFd> make_memfd(const char* name) {
-  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return system_error(errno, "memfd_create");
-  if (::ftruncate(fd.get(), PENSTOCK_PAGE_BYTES) != 0) {
+Result<UniqueFd> make_page(const char* name) {
+  Result<UniqueFd> fd = create_memfd(name);
+  if (fd && ::ftruncate(fd->get(), PENSTOCK_PAGE_BYTES) != 0) {
     return system_error(errno, "ftruncate of a page");
   }
   return fd;
@@ -74,9 +75,9 @@ Progress samples_counted(Progress progress, uint32_t batch) {
 
 Result<TaskPages> TaskPages::create() {
   TaskPages pages;
-  Result<UniqueFd> progress = make_memfd("penstock-progress");
+  Result<UniqueFd> progress = make_page("penstock-progress");
   if (!progress) return std::move(progress).error();
-  Result<UniqueFd> hint = make_memfd("penstock-hint");
+  Result<UniqueFd> hint = make_page("penstock-hint");
   if (!hint) return std::move(hint).error();
 
   Result<void*> mapped = map_page(progress->get(), PROT_READ);

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/wire_text.h"
 #include "node_agent/process_ids.h"
 #include "report/json.h"
@@ -24,16 +25,15 @@ Answer silent() { return {0, "", {}, {}, false}; }
 
 // JSON may exceed a packet, so it travels as a sealed memfd.
 Answer answer_with(const std::string& text) {
-  UniqueFd fd(
-      ::memfd_create("penstock-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return refuse(errno, "memfd_create failed");
-  if (::write(fd.get(), text.data(), text.size()) != ssize_t(text.size())) {
+  Result<UniqueFd> fd = create_memfd("penstock-status");
+  if (!fd) return refuse(fd.error());
+  if (::write(fd->get(), text.data(), text.size()) != ssize_t(text.size())) {
     return refuse(ENOSPC, "no memory for the answer");
   }
-  ::fcntl(fd.get(), F_ADD_SEALS,
+  ::fcntl(fd->get(), F_ADD_SEALS,
           F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
   Answer answer;
-  answer.owned_fds.push_back(std::move(fd));
+  answer.owned_fds.push_back(*std::move(fd));
   return answer;
 }
 
