@@ -176,7 +176,7 @@ class Faults(site_case.SiteCase):
         job = self.sbatch(f"exec {path}", self.profile("contained", 4),
                           user="root")
         self.wait_job(job, "RUNNING")
-        self.check_told(job, "contained", "/container, not that of a task")
+        self.check_told(job, "contained", "/container, not that of a Slurm task")
         self.check_lends_again()
 
 
