@@ -44,6 +44,9 @@ class Filling {
   std::condition_variable ended_;
   unsigned readers_ended_ = 0;
   uint64_t in_a_row_ = 0;  // unreadable samples
+  // kMostInVain were unreadable in a row. A slow reader may clear in_a_row_
+  // afterwards.
+  bool is_unreadable_ = false;
   uint64_t unreadable_ = 0;
   std::optional<Error> first_unreadable_;
 };
@@ -52,7 +55,9 @@ void Filling::note_error(Error error) {
   const std::lock_guard lock(mutex_);
   if (!first_unreadable_) first_unreadable_ = std::move(error);
   ++unreadable_;
-  if (++in_a_row_ >= kMostInVain) is_over_ = true;
+  if (++in_a_row_ < kMostInVain) return;
+  is_unreadable_ = true;
+  is_over_ = true;
 }
 
 void Filling::fill(SampleReader& reader, uint64_t index) {
@@ -92,8 +97,10 @@ bool Filling::wait_for_readers() {
 
 std::optional<Error> Filling::error() {
   const std::lock_guard lock(mutex_);
-  if (in_a_row_ < std::min(kMostInVain, dataset_.size())) return std::nullopt;
-  return first_unreadable_;
+  if (is_unreadable_ || unreadable_ == dataset_.size()) {
+    return first_unreadable_;
+  }
+  return std::nullopt;
 }
 
 // Counts at the end: a sample that another process was storing earlier may be

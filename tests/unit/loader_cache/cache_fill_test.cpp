@@ -41,12 +41,16 @@ class CountedData : public Dataset {
     if (pause_us_ > 0) ::usleep(pause_us_);
   }
   uint64_t reads() const { return reads_; }
+  // Readable samples are slow: they wait until so many reads have begun.
+  void set_slow_reads(uint64_t reads) { slow_reads_ = reads; }
+  uint64_t slow_reads() const { return slow_reads_; }
 
  private:
   const std::string path_ = "/data";
   const uint64_t size_;
   const std::set<uint64_t> broken_;
   const unsigned pause_us_;
+  uint64_t slow_reads_ = 0;
   mutable std::atomic<uint64_t> reads_{0};
 };
 
@@ -59,6 +63,7 @@ class CountedReader : public SampleReader {
     if (data_.is_broken(index)) {
       return Error{Code::kIo, EIO, data_.name(index) + ": broken"};
     }
+    while (data_.reads() < data_.slow_reads()) ::usleep(1000);
     return sample_.size();
   }
   Result<std::span<const uint8_t>> read() override {
@@ -159,6 +164,15 @@ TEST_CASE(
   FillCase test;
   CHECK_FALSE(
       test.fill(std::make_shared<CountedData>(1000, numbers(100, 1000))));
+}
+
+TEST_CASE("a slow readable sample does not hide 100 unreadable ones") {
+  FillCase test;
+  const auto data = std::make_shared<CountedData>(1000, numbers(1, 1000));
+  data->set_slow_reads(101);
+  const auto filled = test.fill(data);
+  REQUIRE_FALSE(filled);
+  CHECK(filled.error().code == Code::kIo);
 }
 
 TEST_CASE("fewer than 100 samples, all of them unreadable, are an error") {
