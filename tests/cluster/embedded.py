@@ -12,7 +12,6 @@ All waits are bounded; a ClusterError quotes the last lines of the logs.
 janitor.py removes everything, even after kill -9 of this process.
 """
 
-import array
 import atexit
 import glob
 import json
@@ -433,28 +432,20 @@ class EmbeddedCluster:
 
     def ask(self, packet, timeout=10):
         """Sends a message from this process; returns penstockd's reply."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
-            channel.settimeout(timeout * PATIENCE)
-            channel.connect(self.socket_path)
-            channel.send(packet)
-            return protocol.unpack(channel.recv(1024))
+        reply, fds = protocol.ask(self.socket_path, packet, timeout * PATIENCE)
+        for fd in fds:
+            os.close(fd)
+        return reply
 
     def status(self, job_id=0, timeout=10, path=None):
         """penstockd's JSON (PENSTOCK_STATUS of common/protocol.h)."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
-            channel.settimeout(timeout * PATIENCE)
-            channel.connect(path or self.socket_path)
-            channel.send(protocol.pack(protocol.STATUS, job_id, 0))
-            packet, ancillary, _, _ = channel.recvmsg(
-                1024, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
-        reply = protocol.unpack(packet)
+        reply, fds = protocol.ask(
+            path or self.socket_path,
+            protocol.pack(protocol.STATUS, job_id, 0), timeout * PATIENCE)
         if reply.type != protocol.REPLY or reply.status != 0:
             raise ClusterError(f"status: {os.strerror(reply.status)}: "
                                f"{reply.text}")
-        fds = array.array("i", b"".join(data for _, _, data in ancillary))
-        with os.fdopen(fds[0], "rb") as file:
-            # pread: penstockd shares the memfd's file offset.
-            return json.loads(os.pread(file.fileno(), 1 << 26, 0))
+        return json.loads(protocol.document(fds[0]))
 
     def penstock_cgroups(self):
         """Paths of the groups that penstockd has made and not removed."""

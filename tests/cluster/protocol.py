@@ -1,5 +1,8 @@
 """The messages of common/protocol.h, for the cluster tests and the demo."""
 
+import array
+import os
+import socket
 import struct
 from collections import namedtuple
 
@@ -56,3 +59,23 @@ def unpack(packet):
     return fields(*(value.split(b"\0")[0].decode()
                     if isinstance(value, bytes) else value
                     for value in layout.unpack(packet)))
+
+
+def ask(path, packet, timeout_s):
+    """Sends a message to the daemon at the socket; returns its reply and the
+    descriptors that came with it, at most two, for the caller to close."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+        channel.settimeout(timeout_s)
+        channel.connect(path)
+        channel.send(packet)
+        packet, ancillary, _, _ = channel.recvmsg(
+            1024, socket.CMSG_SPACE(8), socket.MSG_CMSG_CLOEXEC)
+    fds = array.array("i", b"".join(data for _, _, data in ancillary))
+    return unpack(packet), list(fds)
+
+
+def document(fd):
+    """Reads the JSON text of a reply's descriptor, and closes it."""
+    with os.fdopen(fd, "rb") as file:
+        # pread: penstockd shares the memfd's file offset.
+        return os.pread(file.fileno(), 1 << 26, 0)
