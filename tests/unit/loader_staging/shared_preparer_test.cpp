@@ -13,6 +13,7 @@
 #include "penstock/loader/pipeline.h"
 #include "tests/unit/loader/pictures.h"
 #include "tests/unit/loader_cache/cache_case.h"
+#include "tests/unit/loader_staging/share_case.h"
 #include "tests/unit/loader_staging/sharing.h"
 
 using namespace penstock;
@@ -23,26 +24,6 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kMs = 1'000'000;
-
-SharedOptions small_options(uint64_t epochs) {
-  SharedOptions options;
-  options.name = "test";
-  options.batch_samples = 4;
-  options.crop_side = 16;
-  options.seed = 7;
-  options.epochs = epochs;
-  options.threads = options.threads_max = 2;
-  options.jobs = 2;
-  return options;
-}
-
-std::unique_ptr<SharedPreparer> make(
-    const std::shared_ptr<const Dataset>& dataset, const SharedOptions& options,
-    const PipelineLink& link = {}) {
-  auto shared = SharedPreparer::create(dataset, options, link);
-  if (!shared) FAIL(shared.error().message);
-  return *std::move(shared);
-}
 
 // The next batch, within ten seconds.
 template <class Source>
@@ -374,56 +355,6 @@ TEST_CASE("a data set of only broken samples is an error") {
   FAIL("no error");
 }
 
-TEST_CASE("options outside their range are refused") {
-  const CacheCase cache;
-  const TempFolder folder;
-  const auto dataset = write_records(folder.path("records"), 5);
-  const auto refused = [&](const char* why, const auto& change) {
-    SharedOptions options = small_options(1);
-    change(options);
-    const auto shared = SharedPreparer::create(dataset, options);
-    REQUIRE_FALSE(shared);
-    CHECK(shared.error().code == Code::kInvalidArgument);
-    CHECK_THAT(shared.error().message, ContainsSubstring(why));
-  };
-  using O = SharedOptions;
-  refused("batch", [](O& options) { options.batch_samples = 0; });
-  refused("batch", [](O& options) { options.batch_samples = 65537; });
-  refused("crop", [](O& options) { options.crop_side = 0; });
-  refused("crop", [](O& options) { options.crop_side = 4097; });
-  refused("threads",
-          [](O& options) { options.threads = options.threads_max = 0; });
-  refused("threads",
-          [](O& options) { options.threads = options.threads_max = 4097; });
-  refused("epochs", [](O& options) { options.epochs = UINT64_MAX; });
-  refused("jobs", [](O& options) { options.jobs = 0; });
-  refused("jobs", [](O& options) { options.jobs = 65; });
-  refused("window", [](O& options) { options.window_batches = 1; });
-  refused("window", [](O& options) { options.window_batches = 513; });
-  refused("spare", [](O& options) { options.spare_batches = 0; });
-  refused("spare", [](O& options) { options.spare_batches = 513; });
-  refused("share name", [](O& options) { options.name = "a/b"; });
-}
-
-TEST_CASE("the error for two searches of one name names their difference") {
-  const CacheCase cache;
-  const TempFolder folder;
-  const auto dataset = write_records(folder.path("records"), 5);
-  const auto shared = make(dataset, small_options(1));
-  SharedOptions options = small_options(1);
-  options.seed = 8;
-  const auto other = SharedPreparer::create(dataset, options);
-  REQUIRE_FALSE(other);
-  CHECK_THAT(other.error().message,
-             ContainsSubstring("seed 7") && ContainsSubstring("seed 8"));
-  const auto more = write_records(folder.path("more"), 6);
-  const auto another = SharedPreparer::create(more, small_options(1));
-  REQUIRE_FALSE(another);
-  CHECK_THAT(another.error().message,
-             ContainsSubstring(folder.path("records")) &&
-                 ContainsSubstring(folder.path("more")));
-}
-
 TEST_CASE(
     "one batch is in use at a time, and next() waits at most its timeout") {
   const CacheCase cache;
@@ -480,22 +411,4 @@ TEST_CASE("the first batch waits for other jobs at most gather_ns") {
   const auto waited = std::chrono::steady_clock::now() - begin;
   CHECK(waited >= std::chrono::milliseconds(500));
   CHECK(waited < std::chrono::seconds(3));
-}
-
-TEST_CASE("a share accepts kStageConsumers jobs and refuses another") {
-  const CacheCase cache;
-  const TempFolder folder;
-  const auto dataset = write_records(folder.path("records"), 5);
-  SharedOptions options = small_options(1);
-  options.threads = options.threads_max = 1;
-  std::vector<std::unique_ptr<SharedPreparer>> jobs;
-  for (uint32_t i = 0; i < kStageConsumers; ++i) {
-    jobs.push_back(make(dataset, options));
-  }
-  const auto more = SharedPreparer::create(dataset, options);
-  REQUIRE_FALSE(more);
-  CHECK(more.error().code == Code::kLimit);
-  CHECK_THAT(more.error().message, ContainsSubstring("64 jobs"));
-  jobs.pop_back();
-  CHECK(SharedPreparer::create(dataset, options));
 }
