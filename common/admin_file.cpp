@@ -16,7 +16,10 @@ Status fill(int fd, const Replacement& file, std::string_view text) {
     return system_error(error, "cannot write " + file.name);
   }
   // The owner changes last, so that no user can read an incomplete file.
-  if (::fchmod(fd, file.mode) != 0 || ::fchown(fd, file.owner, -1) != 0) {
+  if (::fchmod(fd, file.mode) != 0) {
+    return system_error(errno, "cannot set the mode of " + file.name);
+  }
+  if (file.owner != uid_t(-1) && ::fchown(fd, file.owner, -1) != 0) {
     return system_error(errno, "cannot give " + file.name + " to user " +
                                    std::to_string(file.owner));
   }
