@@ -31,7 +31,7 @@ struct Objective {
   Wish (*wish)(const JobState& job, const LevelPiece& piece,
                const Payment& payment);
   // The response over all pieces, at least the floor. A function of the table,
-  // because a call of `wish` for each piece made full solves 14% longer.
+  // because a call of `wish` for each piece took 14% more instructions.
   Answer (*answer)(const Payment& payment, const JobState& job, double floor);
   // The gain is linear in the rate, so wishes need the proximal term.
   bool is_linear;
