@@ -93,7 +93,9 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
             return None
 
     def held_by(self, job):
-        """The CPUs that Slurm gave the job."""
+        """The CPUs that Slurm gave the job, as soon as it has them."""
+        self.wait(f"job {job} to have CPUs",
+                  lambda: hierarchy.held_by(self.cluster.node, job))
         return hierarchy.held_by(self.cluster.node, job)
 
     def away_cpus(self, job):

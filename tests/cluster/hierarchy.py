@@ -162,8 +162,14 @@ def job_dir(node, job):
 
 
 def held_by(node, job):
-    """The CPUs that Slurm gave the job, as text."""
+    """The CPUs that Slurm gave the job, as text. Empty before a process has
+    them: Slurm makes the directory after it calls the job running, and first
+    gives it all CPUs."""
     directory = job_dir(node, job)
+    tasks = "user/**/cgroup.procs" if UNIFIED else "**/tasks"
+    if directory is None or not any(map(content, glob.glob(
+            f"{directory}/step_*/{tasks}", recursive=True))):
+        return ""
     if UNIFIED:
         # A mark on the group has Slurm's value if penstockd has extended it.
         try:
@@ -171,7 +177,7 @@ def held_by(node, job):
                                ).decode().split()[0]
         except OSError:
             pass
-    return pathlib.Path(directory, "cpuset.cpus").read_text().strip()
+    return content(f"{directory}/cpuset.cpus").strip()
 
 
 def away_cpus_pattern(node):

@@ -54,8 +54,6 @@ class Case(agent_case.AgentCase):
                                   flags=["--loader=auto"])
         self.addCleanup(self.cluster.cancel, str(job))
         self.cluster.wait_job(job, "RUNNING")
-        self.wait("the job to have CPUs", lambda: (
-            hierarchy.job_dir(self.cluster.node, job) and self.held_by(job)))
         return job, hierarchy.cpus_in(self.held_by(job))
 
 

@@ -21,9 +21,7 @@ def siblings(cpu):
 
 class Smt(agent_case.AgentCase):
     def held(self, job):
-        """The CPUs that Slurm gave the job, after its processes have them."""
-        self.wait("the job to have CPUs", lambda: (
-            hierarchy.job_dir(self.cluster.node, job) and self.held_by(job)))
+        """The CPUs that Slurm gave the job."""
         return hierarchy.cpus_in(self.held_by(job))
 
     def lent(self, job):
