@@ -18,7 +18,6 @@ namespace {
 
 constexpr size_t kMaxProcBytes = 64 << 10;
 constexpr size_t kMaxChildrenBytes = 1 << 20;
-constexpr size_t kMaxCmdlineBytes = 4096;
 
 std::string proc_path(pid_t id, const char* file) {
   return std::to_string(id) + "/" + file;
@@ -133,22 +132,6 @@ Result<std::string> ProcReader::comm(pid_t id) const {
   auto name = read(id, "comm");
   if (name && !name->empty() && name->back() == '\n') name->pop_back();
   return name;
-}
-
-Result<std::vector<std::string>> ProcReader::cmdline(pid_t id) const {
-  auto fd = open_proc(root_.get(), proc_path(id, "cmdline"), O_RDONLY);
-  if (!fd) return fd.error();
-  std::string text(kMaxCmdlineBytes, '\0');
-  ssize_t n = pread(fd->get(), text.data(), text.size(), 0);
-  if (n < 0) {
-    return system_error(errno, "cannot read /proc/" + proc_path(id, "cmdline"));
-  }
-  text.resize(static_cast<size_t>(n));
-  std::vector<std::string> arguments;
-  for (std::string_view rest = text; !rest.empty();) {
-    arguments.emplace_back(take_until(rest, '\0'));
-  }
-  return arguments;
 }
 
 bool ProcReader::autogroup_enabled() const {

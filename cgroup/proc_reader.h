@@ -2,7 +2,9 @@
 //
 // "id" is a process or a thread: /proc/TID exists for every thread, but
 // readdir(3) does not list it. An ended process or thread gives kNotFound, even
-// if it ends during the read. Thread-safe.
+// if it ends during the read. Reads nothing for which the kernel takes a lock
+// of the process's memory (cmdline, environ, maps): a user can hold it for
+// ever. Thread-safe.
 #pragma once
 
 #include <compare>
@@ -68,8 +70,6 @@ class ProcReader {
   [[nodiscard]] Result<uint64_t> pid_namespace(pid_t id) const;
   // The thread's name without the newline: at most 15 bytes, any values.
   [[nodiscard]] Result<std::string> comm(pid_t id) const;
-  // The arguments, cut after 4096 bytes in all.
-  [[nodiscard]] Result<std::vector<std::string>> cmdline(pid_t id) const;
 
   // Whether the kernel groups the root group's tasks by session
   // (sched_autogroup_enabled); false if the kernel lacks autogroups.

@@ -67,8 +67,8 @@ Agent::Agent(Machine machine, Config config)
       control_loop_(node_, enforcer_),
       controllers_(node_, reporter_, profiles_, replan()),
       rebalancer_(node_, enforcer_, control_loop_, pools_, gpus_, controllers_),
-      processes_(node_, sampler_, scanner_, pools_, separation_, control_loop_,
-                 rebalancer_),
+      processes_(node_, children_, sampler_, scanner_, pools_, separation_,
+                 control_loop_, rebalancer_),
       lifecycle_(node_, {sampler_, enforcer_, reporter_, pools_, profiles_,
                          separation_, rebalancer_, processes_}),
       limits_(node_, scanner_, pools_, rebalancer_),
@@ -76,6 +76,11 @@ Agent::Agent(Machine machine, Config config)
                   lifecycle_),
       requests_(node_, enforcer_, reporter_, rebalancer_, processes_,
                 lifecycle_, limits_, off_switch_) {}
+
+Agent::~Agent() {
+  processes_.stop();
+  children_.end_all();  // their callbacks use the other parts
+}
 
 Replan Agent::replan() {
   return [this](GrantCause cause) { rebalancer_.rebalance(cause); };
@@ -148,6 +153,7 @@ Status Agent::listen() {
 void Agent::stop() {
   if (!server_) return;  // the groups may be another penstockd's
   server_.reset();
+  processes_.stop();
   node_.save_state();
   for (auto& [id, job] : node_.registry.jobs()) {
     for (Unit* unit : job.units()) sampler_.account(*unit, job.totals);
@@ -213,7 +219,11 @@ void Agent::scan_all_at_times(uint64_t now_ns) {
   if (double(now_ns - scanned_all_ns_) * kNs <= kRescan_s) return;
   scanned_all_ns_ = now_ns;
   for (auto& [id, job] : node_.registry.jobs()) {
-    if (job.managed) processes_.mark_for_scan(id);
+    if (!job.managed) continue;
+    if (node_.process_events == ProcessEvents::kPolling) {
+      for (auto& [pid, task] : job.tasks) reread_commands(task);
+    }
+    processes_.mark_for_scan(id);
   }
 }
 

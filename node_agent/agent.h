@@ -33,7 +33,7 @@ namespace penstock {
 class Agent {
  public:
   Agent(Machine machine, Config config);
-  ~Agent() { children_.end_all(); }  // their callbacks use the other parts
+  ~Agent();
 
   // Starts timers, opens the socket, sweeps leftovers, adopts running tasks,
   // and makes the first plan.

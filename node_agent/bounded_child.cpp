@@ -1,11 +1,13 @@
 #include "node_agent/bounded_child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -40,9 +42,24 @@ void BoundedChildren::end_all() {
   }
 }
 
+bool BoundedChildren::has_room(const std::optional<uid_t>& user) {
+  std::erase_if(killed_, [](const Killed& child) {
+    pollfd ended{child.pidfd.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 1;
+  });
+  if (children_.size() + killed_.size() >= kMaxChildren) return false;
+  if (!user) return true;
+  const auto same = [&](const auto& child) { return child.user == user; };
+  const auto running =
+      std::count_if(children_.begin(), children_.end(),
+                    [&](const auto& entry) { return same(entry.second); });
+  const auto hung = std::count_if(killed_.begin(), killed_.end(), same);
+  return size_t(running + hung) < kMaxOfUser;
+}
+
 void BoundedChildren::start(const ChildWork& work, Callback callback) {
   std::array<int, 2> ends{-1, -1};
-  if (children_.size() >= kMaxChildren) {
+  if (!has_room(work.user)) {
     callback(Error{Code::kUnavailable, 0, work.what + ": too many at once"});
     return;
   }
@@ -69,15 +86,12 @@ void BoundedChildren::start(const ChildWork& work, Callback callback) {
   }
   const int fd = in.get();
   ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  children_[fd] = Child{std::move(pidfd),
-                        std::move(in),
-                        work.what,
-                        work.deadline_ms,
-                        monotonic_ns() + work.deadline_ms * 1'000'000,
-                        work.max_bytes,
-                        "",
-                        work.stream,
-                        std::move(callback)};
+  children_[fd] =
+      Child{std::move(pidfd), work.user,
+            std::move(in),    work.what,
+            work.deadline_ms, monotonic_ns() + work.deadline_ms * 1'000'000,
+            work.max_bytes,   "",
+            work.stream,      std::move(callback)};
   if (!loop_.watch(fd, [this, fd] { receive(fd); })) {
     finish(fd, Error{Code::kIo, 0, work.what + ": cannot be watched"});
   }
@@ -111,8 +125,14 @@ void BoundedChildren::expire(uint64_t now_ns) {
     if (now_ns >= child.deadline_ns) late.push_back(fd);
   }
   for (int fd : late) {
-    const Child& child = children_.at(fd);
-    finish(fd, Error{Code::kUnavailable, 0,
+    // What came before the deadline counts, even if penstockd itself was late.
+    receive(fd);
+    const auto entry = children_.find(fd);
+    if (entry == children_.end() || now_ns < entry->second.deadline_ns) {
+      continue;
+    }
+    const Child& child = entry->second;
+    finish(fd, Error{Code::kUnavailable, ETIMEDOUT,
                      child.what + ": not done within " +
                          std::to_string(child.deadline_ms) + " ms"});
   }
@@ -125,6 +145,7 @@ void BoundedChildren::finish(int fd, Result<std::string> result) {
   // The child may hang in the kernel, so nothing waits for its end.
   if (child.pidfd) {
     ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+    killed_.push_back({std::move(child.pidfd), child.user});
   }
   child.callback(std::move(result));
 }

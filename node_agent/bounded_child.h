@@ -1,13 +1,16 @@
 // Runs work that could hang or crash penstockd in child processes. A child
 // writes its result to a pipe, bounded in time and in bytes; penstockd never
-// waits for it. Not thread-safe.
+// waits for it. A killed child that hangs in the kernel counts until it has
+// ended. Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/event_loop.h"
 #include "common/result.h"
@@ -20,6 +23,8 @@ struct ChildWork {
   std::function<void(int out)> body;  // runs in the child, which then exits
   uint64_t deadline_ms = 0;
   size_t max_bytes = 0;  // limit of the result's size
+  // The user on whose files or processes the child depends.
+  std::optional<uid_t> user = std::nullopt;
   // If set, called with each block of output as it arrives. deadline_ms then
   // applies between blocks, and max_bytes does not apply. Return false to end
   // the child; that counts as success.
@@ -39,7 +44,8 @@ class BoundedChildren {
   // all that the child wrote until its end, even if it crashed, or with an
   // error. If the child cannot be started, the callback runs before start()
   // returns.
-  //   kUnavailable  deadline_ms passed, kMaxChildren run, or penstockd stops
+  //   kUnavailable  deadline_ms passed (ETIMEDOUT), kMaxChildren run, of them
+  //                 kMaxOfUser for this user, or penstockd stops
   //   kLimit        the child wrote more than max_bytes
   //   kIo           the child cannot be started
   void start(const ChildWork& work, Callback callback);
@@ -52,10 +58,12 @@ class BoundedChildren {
   void expire(uint64_t now_ns);
 
   static constexpr size_t kMaxChildren = 32;
+  static constexpr size_t kMaxOfUser = 4;
 
  private:
   struct Child {
     UniqueFd pidfd;  // empty: the child had ended
+    std::optional<uid_t> user;
     UniqueFd pipe;
     std::string what;
     uint64_t deadline_ms = 0;
@@ -66,11 +74,18 @@ class BoundedChildren {
     Callback callback;
   };
 
+  struct Killed {
+    UniqueFd pidfd;
+    std::optional<uid_t> user;
+  };
+
+  bool has_room(const std::optional<uid_t>& user);
   void receive(int fd);
   void finish(int fd, Result<std::string> result);
 
   EventLoop& loop_;
   std::map<int, Child> children_;  // by the file descriptor of `pipe`
+  std::vector<Killed> killed_;     // some may have ended
 };
 
 }  // namespace penstock

@@ -50,7 +50,8 @@ std::vector<SavedTask> Node::saved_tasks() const {
   for (const auto& [id, job] : registry.jobs()) {
     for (const auto& [pid, task] : job.tasks) {
       saved.push_back({task.start, task.home, job.started_unix_s,
-                       task.loader_cpus, accounts.of(id)});
+                       task.loader_cpus, accounts.of(id),
+                       hanging_processes(task)});
     }
   }
   return saved;

@@ -1,6 +1,7 @@
 #include "node_agent/process_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -10,6 +11,8 @@ namespace {
 
 // Polling interval of /proc without process events.
 constexpr uint64_t kPoll_ms = 100;
+// Interval of the checks of a child's deadline.
+constexpr uint64_t kCheck_ns = 50'000'000;
 // Time for bringing strays home per scan: a user may have tens of thousands of
 // threads that started away, and other jobs wait.
 constexpr uint64_t kBringStrays_ns = 20'000'000;
@@ -51,7 +54,10 @@ void ProcessWatch::on_events() {
     return;
   }
   if (batch->lost) {
-    for (auto& [id, job] : node_.registry.jobs()) mark_for_scan(id);
+    for (auto& [id, job] : node_.registry.jobs()) {
+      for (auto& [pid, task] : job.tasks) reread_commands(task);
+      mark_for_scan(id);
+    }
   }
   for (const ProcEvent& event : batch->events) {
     // A new thread's parent_pid is its process's parent, which may be outside
@@ -71,6 +77,11 @@ void ProcessWatch::on_events() {
     }
     if (forked && owner.task->processes.size() < Scanner::kMaxProcesses) {
       node_.registry.note_process(event.pid, owner);
+    }
+    const auto command = owner.task->commands.find(event.pid);
+    if (event.kind == ProcEvent::Kind::kExec &&
+        command != owner.task->commands.end()) {
+      command->second.read_ns = 0;
     }
     if (owner.job->managed) {
       mark_for_scan(owner.job->id, owner.task->id.tid);
@@ -99,10 +110,11 @@ void ProcessWatch::mark_for_scan(JobId job, pid_t task) {
 
 // A burst of marks costs at most one system call.
 void ProcessWatch::arm_timer() {
-  const uint64_t next_ns = queue_.next_ns().value_or(0);
+  const uint64_t now_ns = monotonic_ns();
+  const uint64_t next_ns =
+      reading_ ? now_ns + kCheck_ns : queue_.next_ns().value_or(0);
   if (next_ns == timer_ns_) return;
   timer_ns_ = next_ns;
-  const uint64_t now_ns = monotonic_ns();
   const uint64_t wait_ms =
       next_ns > now_ns ? (next_ns - now_ns) / 1'000'000 + 1 : 1;
   if (auto status =
@@ -113,28 +125,66 @@ void ProcessWatch::arm_timer() {
 }
 
 // Scans one task per call, so that events, timers and cheaper scans of other
-// jobs run in between.
+// jobs run in between. A scan that waits for command lines holds up the next
+// one: waiting is a part of its cost.
 void ProcessWatch::scan_next() {
+  const uint64_t now_ns = monotonic_ns();
   timer_ns_.reset();  // periodic: it has to be set again
-  if (auto scan = queue_.take(monotonic_ns())) {
-    const uint64_t begun_ns = monotonic_ns();
-    Job* job = node_.registry.find_job(scan->job);
-    if (job != nullptr && job->tasks.contains(scan->task)) {
-      scan_task(*job, job->tasks.at(scan->task));
-    }
-    const uint64_t ended_ns = monotonic_ns();
-    queue_.done(scan->job, ended_ns - begun_ns, ended_ns);
+  if (reading_) {
+    children_.expire(now_ns);
+  } else if (auto scan = queue_.take(now_ns)) {
+    begin_scan(*scan, now_ns);
   }
-  rebalancer_.rebalance_if_changed();
-  control_loop_.adjust();
   arm_timer();
 }
 
-void ProcessWatch::scan_task(Job& job, Task& task) {
-  if (!job.managed) return;
+void ProcessWatch::begin_scan(ScanQueue::Scan scan, uint64_t now_ns) {
+  const Registry::Owner owner = node_.registry.find_task(scan.job, scan.task);
+  if (owner.job == nullptr || !owner.job->managed) {
+    return end_scan(scan, now_ns);
+  }
+  TaskView view = scanner_.look(*owner.job, *owner.task);
+  std::vector<pid_t> pids = unread_commands(view, now_ns, *owner.task);
+  reading_ = Reading{scan, now_ns, std::move(view), std::move(pids)};
+  if (reading_->pids.empty()) return finish_scan({});
+  read_command_lines(children_, owner.job->uid, reading_->pids,
+                     [this](const CommandLines& lines) { finish_scan(lines); });
+}
+
+void ProcessWatch::finish_scan(const CommandLines& lines) {
+  if (!reading_) return;
+  Reading done = *std::exchange(reading_, std::nullopt);
+  const Registry::Owner owner =
+      node_.registry.find_task(done.scan.job, done.scan.task);
+  if (owner.job != nullptr) {
+    if (keep_commands(done.pids, lines, monotonic_ns(), *owner.task)) {
+      note_hanging(*owner.job);
+    }
+    apply(done.view, *owner.job, *owner.task);
+  }
+  end_scan(done.scan, done.begun_ns);
+  arm_timer();
+}
+
+void ProcessWatch::end_scan(ScanQueue::Scan scan, uint64_t begun_ns) {
+  const uint64_t now_ns = monotonic_ns();
+  queue_.done(scan.job, now_ns - begun_ns, now_ns);
+  rebalancer_.rebalance_if_changed();
+  control_loop_.adjust();
+}
+
+// The mark must outlive penstockd: it may be restarted because of the process.
+void ProcessWatch::note_hanging(Job& job) {
+  node_.save_state();
+  const std::string text = hanging_note();
+  if (job.note(text)) log_warning("job {}: {}", job.id, text);
+}
+
+void ProcessWatch::apply(TaskView& view, Job& job, Task& task) {
+  add_commands(task, view);
   for (Unit& unit : task.units) sampler_.account(unit, job.totals);
   const std::set<pid_t> before = task.processes;
-  for (const Home& stray : scanner_.scan(job, task)) {
+  for (const Home& stray : scanner_.apply(view, job, task)) {
     (void)node_.machine.backend.bring_home(stray);
   }
   if (task.processes != before) pools_.attach(job, task);

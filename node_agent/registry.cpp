@@ -82,6 +82,12 @@ Job* Registry::find_job(JobId id) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
+Registry::Owner Registry::find_task(JobId job, pid_t pid) {
+  Job* found = find_job(job);
+  if (found == nullptr || !found->tasks.contains(pid)) return {};
+  return {found, &found->tasks.at(pid)};
+}
+
 Registry::Owner Registry::known_owner(pid_t pid) const {
   for (auto& [id, job] : jobs_) {
     for (auto& [root, task] : job.tasks) {

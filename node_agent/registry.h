@@ -36,6 +36,8 @@ class Registry {
     Job* job = nullptr;
     Task* task = nullptr;
   };
+  // A recorded task. Null: there is none.
+  Owner find_task(JobId job, pid_t pid);
   // The task of a process, according to the kernel: its nearest ancestor that
   // is a task's first process, else a task in the same Slurm group. The process
   // must belong to the job's user. Errors: kNotFound, or those of /proc.

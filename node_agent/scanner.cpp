@@ -11,18 +11,6 @@
 namespace penstock {
 namespace {
 
-// A fork that will exec another program looks like its parent until then.
-constexpr uint64_t kExecTakes_ns = 1'000'000'000;
-
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += ' ';
-    text += word;
-  }
-  return text;
-}
-
 // True if a former loader thread has turned out to be a trainer's. A process
 // that was a worker as a whole may turn out to be a trainer. Single threads of
 // a trainer's process remain loaders. A main thread matched the user's pattern
@@ -84,8 +72,8 @@ std::optional<ProcessView> Scanner::process_view(pid_t pid) const {
   ProcessView view;
   view.pid = pid;
   view.parent_pid = stat->ppid;
+  view.starttime_ticks = stat->starttime_ticks;
   view.comm = stat->comm;
-  if (auto arguments = proc_.cmdline(pid)) view.command_line = join(*arguments);
   Result<std::vector<pid_t>> tids = proc_.threads(pid);
   if (!tids) return std::nullopt;
   for (pid_t tid : *tids) {
@@ -96,7 +84,7 @@ std::optional<ProcessView> Scanner::process_view(pid_t pid) const {
   return view;
 }
 
-TaskView Scanner::view_of(Job& job, const Task& task) const {
+TaskView Scanner::look(Job& job, const Task& task) const {
   TaskView view;
   view.root_pid = task.id.tid;
   view.registered_tids = task.registered_tids;
@@ -204,8 +192,8 @@ void Scanner::add_units(const std::vector<LoaderUnit>& loaders, const Job& job,
   }
 }
 
-std::vector<Home> Scanner::scan(Job& job, Task& task) const {
-  const TaskView view = view_of(job, task);
+std::vector<Home> Scanner::apply(const TaskView& view, Job& job,
+                                 Task& task) const {
   const Classification found = classify(view);
   if (job.loader.evidence == LoaderEvidence::kNone && !found.units.empty()) {
     job.forget_trainer_use();  // it included the loader's use

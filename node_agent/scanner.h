@@ -15,7 +15,11 @@ class Scanner {
   Scanner(const ProcReader& proc, const Backend& backend)
       : proc_(proc), backend_(backend) {}
 
-  // Rereads the task's process tree, and sets task.processes, task.units and
+  // Reads the task's process tree, without the command lines: these block while
+  // a process holds a lock of its memory (see command_lines.h).
+  [[nodiscard]] TaskView look(Job& job, const Task& task) const;
+
+  // Applies a view, and sets task.processes, task.units and
   // job.loader.evidence. Existing units keep their state (away, counters), new
   // units start at home, and ended units are dropped.
   //
@@ -26,7 +30,8 @@ class Scanner {
   //
   // Returns away threads that are no longer loaders; the caller brings them
   // home.
-  [[nodiscard]] std::vector<Home> scan(Job& job, Task& task) const;
+  [[nodiscard]] std::vector<Home> apply(const TaskView& view, Job& job,
+                                        Task& task) const;
 
   // True if tid is a thread of the task's job.
   bool is_of_job(const Task& task, pid_t tid) const;
@@ -35,7 +40,6 @@ class Scanner {
   static constexpr size_t kMaxLoaderThreads = 4096;  // of one task
 
  private:
-  TaskView view_of(Job& job, const Task& task) const;
   std::optional<ProcessView> process_view(pid_t pid) const;
   struct Found {
     LoaderThread thread;

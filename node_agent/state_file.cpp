@@ -96,6 +96,10 @@ Json task_json(const SavedTask& task) {
   Json json = {{"job_path", task.home.job_path},
                {"loader_cpus", task.loader_cpus.to_string()},
                {"account", numbers_of(task.account)}};
+  Json& hanging = json["hanging"] = Json::array();
+  for (const TaskId& process : task.hanging) {
+    hanging.push_back({process.tid, process.starttime_ticks});
+  }
   visit_task(task, Writer{json});
   return json;
 }
@@ -109,6 +113,10 @@ SavedTask read_task(const Json& json) {
   task.loader_cpus =
       CpuSet::parse(json.value("loader_cpus", "")).value_or(CpuSet());
   task.account = text_of(json.value("account", Json::array()));
+  for (const Json& process : json.value("hanging", Json::array())) {
+    task.hanging.push_back(
+        {process.at(0).get<pid_t>(), process.at(1).get<uint64_t>()});
+  }
   return task;
 }
 

@@ -16,8 +16,9 @@ struct SavedTask {
   penstock_task_start start{};
   Home home;  // with starttime, to detect a reused pid
   double job_started_unix_s = 0;
-  CpuSet loader_cpus;   // as in Task
-  std::string account;  // the job's; "": unknown
+  CpuSet loader_cpus;           // as in Task
+  std::string account;          // the job's; "": unknown
+  std::vector<TaskId> hanging;  // CommandLine::hangs
 };
 
 std::string to_json(const std::vector<SavedTask>& tasks);

@@ -13,6 +13,7 @@
 #include "common/protocol.h"
 #include "common/unique_fd.h"
 #include "node_agent/pages.h"
+#include "node_agent/plan/classifier.h"
 
 namespace penstock {
 
@@ -57,6 +58,18 @@ struct Rank {
   bool read(uint32_t batch, TaskPages::Clock clock_ns = monotonic_ns);
 };
 
+// What is known of the command line of one of a task's processes.
+struct CommandLine {
+  TaskId process;
+  std::string comm;       // when it was read
+  uint64_t first_ns = 0;  // CLOCK_MONOTONIC; when the process was first seen
+  uint64_t read_ns = 0;   // 0: not yet
+  // A read did not end in time, since the process holds a lock of its memory:
+  // there is no second try.
+  bool hangs = false;
+  CommandFacts facts;
+};
+
 struct Task {
   penstock_task_start start{};
   TaskId id;
@@ -79,7 +92,14 @@ struct Task {
   // sample.
   std::map<pid_t, LoaderThread> dropped;
   std::set<pid_t> processes;  // as of the last scan
+  std::map<pid_t, CommandLine> commands;
+  size_t hangs = 0;  // processes whose command line blocked, ended ones too
 };
+
+// The task's processes whose command line must not be read.
+std::vector<TaskId> hanging_processes(const Task& task);
+// Marks them in an adopted task.
+void restore_hanging(const std::vector<TaskId>& processes, Task& task);
 
 // The task's worker processes, which are loaders as a whole.
 std::set<pid_t> loader_processes(const Task& task);

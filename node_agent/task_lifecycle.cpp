@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "node_agent/command_lines.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
 
@@ -40,6 +41,8 @@ void TaskLifecycle::adopt(const std::vector<SavedTask>& saved) {
     const double age_s = std::max(0.0, unix_s() - job.started_unix_s);
     job.started_ns = monotonic_ns() - uint64_t(age_s * 1e9);
     ++job.quality.agent_restarts;
+    restore_hanging(task.hanging, **added);
+    if (!task.hanging.empty()) job.note(hanging_note());
     begin_task(job, **added);
   }
 }

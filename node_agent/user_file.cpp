@@ -60,6 +60,7 @@ void read_user_file(BoundedChildren& children, const std::string& path,
                     uid_t uid, gid_t gid, BoundedChildren::Callback callback) {
   ChildWork work;
   work.what = path;
+  work.user = uid;
   work.body = [&path, uid, gid](int out) {
     read_as_user(path.c_str(), uid, gid, out);
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "common/options.h"
 
@@ -21,17 +22,6 @@ constexpr std::string_view kForkServerCommand =
 bool has_loader_name(std::string_view comm) {
   return std::any_of(kLoaderNamePrefixes.begin(), kLoaderNamePrefixes.end(),
                      [&](auto prefix) { return comm.starts_with(prefix); });
-}
-
-bool is_spawned_worker(const ProcessView& process) {
-  return std::any_of(
-      kSpawnCommands.begin(), kSpawnCommands.end(), [&](auto command) {
-        return process.command_line.find(command) != std::string::npos;
-      });
-}
-
-bool is_fork_server(const ProcessView& process) {
-  return process.command_line.find(kForkServerCommand) != std::string::npos;
 }
 
 LoaderUnit whole(const ProcessView& process) {
@@ -83,8 +73,7 @@ std::vector<LoaderUnit> matching(const TaskView& task) {
     return collect(
         task,
         [&](const ProcessView& p) {
-          return matches_loader(task.match, p.comm) ||
-                 matches_loader(task.match, p.command_line);
+          return matches_loader(task.match, p.comm) || p.command.matches;
         },
         [&](const ProcessView& p, const ThreadView& t) {
           return (with_main || t.tid != p.pid) &&
@@ -102,8 +91,8 @@ using ByPid = std::map<int, const ProcessView*>;
 bool is_forked_worker(const ByPid& by_pid, const ProcessView& process) {
   const auto parent = by_pid.find(process.parent_pid);
   return parent != by_pid.end() && process.comm.starts_with("python") &&
-         !process.command_line.empty() &&
-         process.command_line == parent->second->command_line;
+         process.command.hash != 0 &&
+         process.command.hash == parent->second->command.hash;
 }
 
 // Processes with workers as children, or as children of a fork server that is
@@ -116,7 +105,7 @@ struct Parents {
 
 Parents parents_of_workers(const TaskView& task, const ByPid& by_pid) {
   const auto is_worker = [&](const ProcessView& process) {
-    return has_loader_name(process.comm) || is_spawned_worker(process) ||
+    return has_loader_name(process.comm) || process.command.is_spawned_worker ||
            is_forked_worker(by_pid, process);
   };
   Parents parents;
@@ -133,7 +122,7 @@ Parents parents_of_workers(const TaskView& task, const ByPid& by_pid) {
     const auto parent = by_pid.find(process.parent_pid);
     if (parent == by_pid.end()) continue;
     add(*parent->second);
-    if (!is_fork_server(*parent->second)) continue;
+    if (!parent->second->command.is_fork_server) continue;
     const auto starter = by_pid.find(parent->second->parent_pid);
     if (starter != by_pid.end()) add(*starter->second);
   }
@@ -156,8 +145,8 @@ std::vector<LoaderUnit> named(const TaskView& task, const Parents& parents) {
   return collect(
       task,
       [&](const ProcessView& p) {
-        return has_loader_name(p.comm) ||
-               (is_spawned_worker(p) && !is_trainer(task, parents, p.pid));
+        return has_loader_name(p.comm) || (p.command.is_spawned_worker &&
+                                           !is_trainer(task, parents, p.pid));
       },
       [](const ProcessView& p, const ThreadView& t) {
         return t.tid != p.pid && has_loader_name(t.comm);
@@ -188,6 +177,22 @@ Classification by_processes(const TaskView& task) {
 }
 
 }  // namespace
+
+CommandFacts facts_of(std::string arguments, std::string_view match) {
+  while (arguments.ends_with('\0')) arguments.pop_back();
+  std::replace(arguments.begin(), arguments.end(), '\0', ' ');
+  const auto has = [&](std::string_view part) {
+    return arguments.find(part) != std::string::npos;
+  };
+  if (arguments.empty()) return {};
+  CommandFacts facts;
+  facts.hash = std::max<uint64_t>(1, std::hash<std::string>{}(arguments));
+  facts.is_spawned_worker =
+      std::any_of(kSpawnCommands.begin(), kSpawnCommands.end(), has);
+  facts.is_fork_server = has(kForkServerCommand);
+  facts.matches = !match.empty() && matches_loader(match, arguments);
+  return facts;
+}
 
 Classification classify(const TaskView& task) {
   Classification result{LoaderEvidence::kRegistered, registered(task)};

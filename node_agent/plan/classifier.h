@@ -4,23 +4,40 @@
 // what is moved within the job's own grant, never the job's entitlement.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace penstock {
+
+// A fork that will exec another program looks like its parent until then.
+inline constexpr uint64_t kExecTakes_ns = 1'000'000'000;
 
 struct ThreadView {
   int tid = 0;
   std::string comm;
 };
 
+// What the rules need of a process's command line. Kept instead of the text,
+// which a user can make long.
+struct CommandFacts {
+  uint64_t hash = 0;  // equal for equal texts; 0: unknown, or empty
+  bool is_spawned_worker = false;  // by Python's multiprocessing
+  bool is_fork_server = false;     // multiprocessing's
+  bool matches = false;            // the user's pattern
+};
+// arguments: as in /proc/PID/cmdline, each ended by a NUL byte.
+CommandFacts facts_of(std::string arguments, std::string_view match);
+
 struct ProcessView {
   int pid = 0;
   int parent_pid = 0;
+  uint64_t starttime_ticks = 0;
   std::string comm;
-  std::string command_line;  // arguments joined by one space
+  CommandFacts command;
   std::vector<ThreadView> threads;
 };
 

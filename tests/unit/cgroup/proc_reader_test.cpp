@@ -34,8 +34,6 @@ TEST_CASE("a captured Slurm task is read") {
         "/slurm_pst0/uid_1001/job_1/step_batch");
   CHECK(*proc.comm(24317) == "a) R 1 (b");
   CHECK(*proc.comm(24318) == "loader 0");
-  CHECK(proc.cmdline(24317)->at(0) == "python3");
-  CHECK(proc.cmdline(24317)->size() == 3);
   CHECK(proc.status(24317)->real_uid == 1001);
   CHECK(*proc.comm(24319) == "fetch");
   CHECK(proc.open_schedstat(24317)->read()->run_ns == 233166651);
@@ -56,7 +54,6 @@ TEST_CASE("a process is identified by its pid and start time") {
   CHECK(proc.verify({99, 0}).error().code == Code::kNotFound);
   CHECK(proc.threads(99).error().code == Code::kNotFound);
   CHECK(proc.children(99).error().code == Code::kNotFound);
-  CHECK(proc.cmdline(99).error().code == Code::kNotFound);
 }
 
 TEST_CASE("the pid namespace of a process is read") {

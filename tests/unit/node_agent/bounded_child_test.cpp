@@ -188,6 +188,48 @@ TEST_CASE("a child without a pidfd is killed at once") {
   ::signal(SIGCHLD, SIG_IGN);
 }
 
+TEST_CASE("children for one user leave room for those of others") {
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  std::vector<uid_t> refused;
+  const auto start_for = [&](uid_t user) {
+    ChildWork work{"work", [](int) { ::pause(); }, kLong_ms, 10};
+    work.user = user;
+    children.start(work, [&refused, user](const Result<std::string>& result) {
+      if (result.error().message == "work: too many at once") {
+        refused.push_back(user);
+      }
+    });
+  };
+  for (size_t i = 0; i < BoundedChildren::kMaxOfUser + 1; ++i) start_for(1000);
+  start_for(1001);
+  CHECK(refused == std::vector<uid_t>{1000});
+}
+
+TEST_CASE("an answer in time counts, even if penstockd is late") {
+  ::signal(SIGCHLD, SIG_IGN);
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  std::string text;
+  std::string error;
+  ChildWork work{"work", [](int out) { say(out, "done"), ::pause(); }, 1, 10};
+  work.stream = [&](std::string_view block) {
+    text += block;
+    return false;
+  };
+  children.start(work, [&](const Result<std::string>& result) {
+    if (!result) error = result.error().message;
+  });
+  // Only time can tell that the child has written; the test is of expire().
+  for (int i = 0; i < 500 && text.empty() && error.empty(); ++i) {
+    ::usleep(20'000);
+    children.expire(0);
+  }
+  children.expire(monotonic_ns());
+  CHECK(error.empty());
+  CHECK(text == "done");
+}
+
 TEST_CASE("children beyond the limit are refused") {
   EventLoop loop = *EventLoop::create();
   BoundedChildren children(loop);

@@ -6,18 +6,27 @@ using namespace penstock;
 
 namespace {
 
-ProcessView process(int pid, int parent, std::string comm,
-                    std::string command_line,
-                    std::vector<ThreadView> threads = {}) {
+struct Described {
+  ProcessView view;
+  std::string command_line;
+};
+
+Described process(int pid, int parent, std::string comm,
+                  std::string command_line,
+                  std::vector<ThreadView> threads = {}) {
   if (threads.empty()) threads = {{pid, comm}};
-  return {pid, parent, std::move(comm), std::move(command_line),
-          std::move(threads)};
+  return {{pid, parent, 0, std::move(comm), {}, std::move(threads)},
+          std::move(command_line)};
 }
 
-TaskView task_of(std::vector<ProcessView> processes) {
+TaskView task_of(std::vector<Described> processes, std::string match = "") {
   TaskView task;
-  task.root_pid = processes.front().pid;
-  task.processes = std::move(processes);
+  task.root_pid = processes.front().view.pid;
+  task.match = std::move(match);
+  for (Described& process : processes) {
+    process.view.command = facts_of(process.command_line, task.match);
+    task.processes.push_back(std::move(process.view));
+  }
   return task;
 }
 
@@ -51,9 +60,9 @@ TEST_CASE(
     "matches") {
   TaskView task = task_of({process(10, 1, "python3", "python3 t.py"),
                            process(20, 10, "python3", "python3 t.py"),
-                           process(30, 1, "python3", "python3 t.py")});
+                           process(30, 1, "python3", "python3 t.py")},
+                          "python3*");
   task.greeting_pids = {30};
-  task.match = "python3*";
   CHECK(ids(classify(task)) == std::vector{20});
 }
 
@@ -151,8 +160,8 @@ TEST_CASE("a loader stays one while its new child may still exec a program") {
 TEST_CASE("--loader-match makes a process a loader even if it has workers") {
   TaskView task = task_of({process(10, 1, "train", "train"),
                            process(20, 10, "python3", "python3 serve.py"),
-                           process(30, 20, "python3", "python3 serve.py")});
-  task.match = "python3 serve.py";
+                           process(30, 20, "python3", "python3 serve.py")},
+                          "python3 serve.py");
   task.trainer_pids = {20};
   CHECK(ids(classify(task)) == std::vector{20, 30});
 }
@@ -190,16 +199,32 @@ TEST_CASE(
 }
 
 TEST_CASE("--loader-match matches thread names and command lines") {
-  TaskView task = task_of(
-      {process(10, 1, "app", "app --feed", {{10, "app"}, {11, "reader-1"}}),
-       process(20, 10, "feeder", "feeder --cache 3")});
-  task.match = "reader-*";
-  CHECK(ids(classify(task)) == std::vector{11});
-  task.match = "feeder --cache ?";
-  CHECK(ids(classify(task)) == std::vector{20});
+  const auto matching = [](const char* pattern) {
+    return classify(task_of(
+        {process(10, 1, "app", "app --feed", {{10, "app"}, {11, "reader-1"}}),
+         process(20, 10, "feeder", "feeder --cache 3")},
+        pattern));
+  };
+  CHECK(ids(matching("reader-*")) == std::vector{11});
+  CHECK(ids(matching("feeder --cache ?")) == std::vector{20});
   // Never the whole first process: the trainer is in it.
-  task.match = "app*";
-  auto found = classify(task);
+  auto found = matching("app*");
   CHECK(ids(found) == std::vector{10});
   CHECK_FALSE(found.units[0].whole_process);
+}
+
+TEST_CASE("a command line is compared by its arguments") {
+  const std::string_view with_nul("python3\0t.py\0", 14);
+  const CommandFacts facts = facts_of(std::string(with_nul), "python3 t.*");
+  CHECK(facts.matches);
+  CHECK(facts.hash == facts_of("python3 t.py", "").hash);
+  CHECK(facts.hash != facts_of("python3 u.py", "").hash);
+}
+
+TEST_CASE("an unknown command line is like no other") {
+  CHECK(facts_of("", "*").hash == 0);
+  CHECK_FALSE(facts_of("", "*").matches);
+  const auto found = classify(
+      task_of({process(10, 1, "python3", ""), process(20, 10, "python3", "")}));
+  CHECK(found.units.empty());
 }

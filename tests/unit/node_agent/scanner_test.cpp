@@ -123,7 +123,7 @@ struct Registering : OneHierarchy {
                   CpuSet{{0, 1}});
   }
   Task& task() { return job.tasks[kTrainer]; }
-  void scan() { (void)scanner.scan(job, task()); }
+  void scan() { (void)scanner.apply(scanner.look(job, task()), job, task()); }
   // What the thread runs at home.
   void spend(uint64_t seconds) {
     run_ns += seconds * 1'000'000'000;

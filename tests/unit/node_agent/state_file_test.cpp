@@ -29,6 +29,7 @@ SavedTask sample() {
   task.job_started_unix_s = 1.7e9;
   task.loader_cpus = CpuSet({3});
   task.account = "physics\xff";  // any bytes
+  task.hanging = {{4712, 1ull << 40}};
   return task;
 }
 
@@ -61,15 +62,18 @@ TEST_CASE("saved tasks are loaded unchanged") {
   CHECK(task.home.affinity == CpuSet({2, 3, 7}));
   CHECK(task.home.cpuset_path == sample().home.cpuset_path);
   CHECK(task.loader_cpus == CpuSet({3}));
+  CHECK(task.hanging == sample().hanging);
 }
 
-TEST_CASE("a file without accounts, of an older penstockd, is loaded") {
+TEST_CASE("a file of an older penstockd, with fewer fields, is loaded") {
   SavedTask task = sample();
   task.account.clear();
+  task.hanging.clear();
   std::string text = to_json({task});
-  const std::string key = R"("account":[],)";
-  REQUIRE(text.find(key) != std::string::npos);
-  text.erase(text.find(key), key.size());
+  for (const std::string key : {R"("account":[],)", R"("hanging":[],)"}) {
+    REQUIRE(text.find(key) != std::string::npos);
+    text.erase(text.find(key), key.size());
+  }
   auto loaded = parse_saved_tasks(text);
   REQUIRE(loaded.ok());
   CHECK(loaded->front().account == "");
