@@ -9,6 +9,7 @@
 #include "common/admin_file.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
+#include "wire/bounds.h"
 
 namespace penstock {
 namespace {
@@ -27,11 +28,11 @@ Result<uint64_t> load_term(int state_dir_fd) {
   if (size < 0) return system_error(errno, kName);
   std::string_view line(text, size_t(size));
   if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
-  const auto term = parse_uint(line, 1, UINT64_MAX);
+  const auto term = parse_uint(line, 1, bounds::kMaxTerm);
   if (!term) {
     return invalid(
         std::string(kName) + ": " + quoted(line) +
-        " is not a term; remove the file: other nodes have the newest term");
+        " is not a term; use --reset-term: other nodes have the newest term");
   }
   return *term;
 }
@@ -45,6 +46,11 @@ Status save_term(int state_dir_fd, uint64_t term) {
   if (!replaced) return replaced;
   if (::fsync(state_dir_fd) != 0) return system_error(errno, kName);
   return Done{};
+}
+
+Status reset_term(int state_dir_fd) {
+  if (::unlinkat(state_dir_fd, kName, 0) == 0 || errno == ENOENT) return Done{};
+  return system_error(errno, kName);
 }
 
 }  // namespace penstock

@@ -19,4 +19,7 @@ namespace penstock {
 // Errors: kIo  such as a full disk: the old number stays
 [[nodiscard]] Status save_term(int state_dir_fd, uint64_t term);
 
+// Removes the file, if it exists. The daemon must not run.
+[[nodiscard]] Status reset_term(int state_dir_fd);
+
 }  // namespace penstock

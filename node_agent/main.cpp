@@ -21,6 +21,7 @@
 #include "common/service_manager.h"
 #include "common/state_dir.h"
 #include "common/version.h"
+#include "link/term_file.h"
 #include "node_agent/agent.h"
 #include "node_agent/guardian.h"
 #include "node_agent/home_finder.h"
@@ -41,6 +42,7 @@ struct Arguments {
   bool config_is_named = false;  // a named file must exist
   std::string node;
   bool check_config = false;
+  bool reset_term = false;
 };
 
 int complain(const Error& error) {
@@ -144,6 +146,15 @@ void reload(Agent& agent, const Arguments& arguments) {
   notify_ready("Serving. " + refused);
 }
 
+int forget_term(const Config& config) {
+  Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
+  if (!state_dir) return complain(state_dir.error());
+  Result<UniqueFd> lock = take_lock(state_dir->get());
+  if (!lock) return complain(lock.error());
+  Status done = reset_term(state_dir->get());
+  return done ? kExitOk : complain(done.error());
+}
+
 int serve(const Arguments& arguments, Config config) {
   // penstockd keeps an open file per loader thread.
   if (Status raised = raise_file_limit(); !raised) {
@@ -205,6 +216,10 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--check-config", arguments.check_config,
                "check the configuration file and exit");
+  app.add_flag("--reset-term", arguments.reset_term,
+               "forget the newest term seen, while penstockd is stopped, and "
+               "exit")
+      ->excludes("--check-config");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -227,6 +242,7 @@ int run(int argc, char** argv) {
     return kExitFailure;
   }
   set_log_level(log_level_named(config->log_level));
+  if (arguments.reset_term) return forget_term(*config);
   return serve(arguments, *std::move(config));
 }
 

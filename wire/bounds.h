@@ -4,8 +4,12 @@
 // figures that come from users' programs.
 #pragma once
 
+#include <cstdint>
+
 namespace penstock::bounds {
 
+// A controller raises terms by little: far below this for centuries.
+inline constexpr uint64_t kMaxTerm = uint64_t{1} << 53;
 inline constexpr double kMaxCores = 1e6;
 inline constexpr double kMaxRanks = 1e6;
 inline constexpr double kMaxRate = 1e15;

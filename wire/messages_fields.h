@@ -56,7 +56,7 @@ template <class Visitor, ConstOrNot<NodeHello> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("cpus", it.cpus, {0, bounds::kMaxCores});
   visit("loader_cores", it.loader_cores, {0, bounds::kMaxCores});
-  visit("term", it.term);
+  visit("term", it.term, {0, bounds::kMaxTerm});
   visit("silence_s", it.silence_s, {0, bounds::kMaxSeconds});
   visit("parts", it.parts, {.most = kMaxParts, .name = "part"});
 }
@@ -77,16 +77,16 @@ void visit_fields(Visitor& visit, Struct& it) {
 template <class Visitor, ConstOrNot<Heartbeat> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("loader_cores", it.loader_cores, {0, bounds::kMaxCores});
-  visit("term", it.term);
+  visit("term", it.term, {0, bounds::kMaxTerm});
   visit("version", it.version);
   visit("silence_s", it.silence_s, {0, bounds::kMaxSeconds});
 }
 
 template <class Visitor, ConstOrNot<Refused> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
-  visit("term", it.term);
+  visit("term", it.term, {0, bounds::kMaxTerm});
   visit("version", it.version);
-  visit("highest_term", it.highest_term);
+  visit("highest_term", it.highest_term, {0, bounds::kMaxTerm});
 }
 
 template <class Visitor, ConstOrNot<EarlierFigures> Struct>
@@ -121,7 +121,7 @@ void visit_fields(Visitor& visit, Struct& it) {
 
 template <class Visitor, ConstOrNot<NodeGrant> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
-  visit("term", it.term, {.low = 1});
+  visit("term", it.term, {1, bounds::kMaxTerm});
   visit("version", it.version, {.low = 1});
   visit("decided_unix_s", it.decided_unix_s, {0, bounds::kMaxSeconds});
   visit("seen_sequence", it.seen_sequence);
@@ -131,7 +131,7 @@ void visit_fields(Visitor& visit, Struct& it) {
 
 template <class Visitor, ConstOrNot<Beat> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
-  visit("term", it.term, {.low = 1});
+  visit("term", it.term, {1, bounds::kMaxTerm});
 }
 
 template <class Visitor, ConstOrNot<Resync> Struct>

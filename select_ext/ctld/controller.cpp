@@ -39,12 +39,15 @@ void Controller::on_message(const AgentSaid& said, double now_s) {
              said.message);
 }
 
+// Only nodes with an admitted hello are asked.
 void Controller::hear_of_term(const std::string& node, uint64_t term,
                               double silence_s, double now_s) {
-  if (!terms_.heard(node, term, silence_s, now_s)) return;
+  if (!plan_.find_node(node)) return;
+  terms_.heard(node, term, silence_s, now_s);
+  if (term <= terms_.term() || !terms_.is_outdated(now_s)) return;
   remarks_.push_back(
-      {fmt::format("term {} ends: node {} has seen term {}, whose controller "
-                   "is active now",
+      {fmt::format("term {} ends: most nodes hear the controller of a newer "
+                   "term, node {} of term {}",
                    terms_.term(), node, term)});
   terms_.step_down(now_s);
 }
@@ -173,6 +176,7 @@ void Controller::take(const AgentSaid& said, const Refused& refused,
 void Controller::forget(int node) {
   const std::map<uint64_t, JobPart> parts = plan_.node(node).parts;
   plan_.remove_node(node);
+  terms_.forget(plan_.node(node).name);
   for (const auto& [id, part] : parts) end_part(plan_.node(node).name, part);
   // All grants to the node are void, but versions must go on rising.
   Agent& agent = agents_[size_t(node)];
@@ -209,7 +213,7 @@ void Controller::on_tick(double now_s, double now_unix_s) {
 
 void Controller::mind_terms(double now_s) {
   if (!terms_.should_begin(now_s)) return;
-  const uint64_t term = terms_.begin();
+  const uint64_t term = terms_.begin(now_s);
   for (Agent& agent : agents_) {
     agent.version = 0;
     agent.sent_rates.clear();

@@ -34,6 +34,7 @@ struct Arguments {
   std::string config_path = "/etc/slurm/penstock.conf";
   std::string controller;  // "": the one on this host
   bool check_config = false;
+  bool reset_term = false;
 };
 
 int complain(const Error& error) {
@@ -90,6 +91,13 @@ Result<uint64_t> term_of(int state_dir_fd) {
   // A damaged file does no harm: agents know the newest term.
   log_warning("{}", term.error().message);
   return uint64_t{0};
+}
+
+int forget_term(const Config& config) {
+  Result<UniqueFd> state_dir = open_state_dir(config.controller_state_dir);
+  if (!state_dir) return complain(state_dir.error());
+  Status done = reset_term(state_dir->get());
+  return done ? kExitOk : complain(done.error());
 }
 
 int serve(const Config& config, size_t place) {
@@ -166,6 +174,9 @@ int run(int argc, char** argv) {
       ->default_str("the one on this host");
   app.add_flag("--check-config", arguments.check_config,
                "check the configuration file and exit");
+  app.add_flag("--reset-term", arguments.reset_term,
+               "forget the last term, while penstockctld is stopped, and exit")
+      ->excludes("--check-config");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -193,6 +204,7 @@ int run(int argc, char** argv) {
     return kExitFailure;
   }
   set_log_level(log_level_named(config->log_level));
+  if (arguments.reset_term) return forget_term(*config);
   return serve(*config, *place);
 }
 

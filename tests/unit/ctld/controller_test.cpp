@@ -287,11 +287,15 @@ TEST_CASE("reductions for a job's start are sent to a few nodes at a time") {
   CHECK(told() <= kBandwidth * (1 + Controller::kOverTold));
 }
 
-TEST_CASE("a report of a newer term ends the controller's own") {
+TEST_CASE("most nodes' reports of a newer term end the controller's own") {
   Cluster cluster = two_nodes();
   const uint64_t term = cluster.controller.term();
   const int before = cluster.grants["n1"];
   cluster.say("n1", Refused{term, 3, term + 1});
+  CHECK(cluster.controller.is_active());
+  cluster.say("stranger", Heartbeat{1, term + 1, 3, 0});
+  CHECK(cluster.controller.is_active());
+  cluster.say("n2", Refused{term, 3, term + 1});
   CHECK_FALSE(cluster.controller.is_active());
   cluster.say("n1", JobEnded{8, 2, {}});
   cluster.pass(1);

@@ -34,15 +34,23 @@ TEST_CASE("the last saved term is loaded") {
 
 TEST_CASE("a file without a valid term is refused with the remedy") {
   const Folder folder;
-  for (const char* text :
-       {"", "x", "-1", "0", "99999999999999999999", "7\n8"}) {
+  for (const char* text : {"", "x", "-1", "0", "9007199254740993",
+                           "99999999999999999999", "7\n8"}) {
     std::ofstream(folder.path + "/term") << text;
     const auto term = load_term(folder.fd.get());
     REQUIRE_FALSE(term.ok());
     CHECK(term.error().code == Code::kInvalidArgument);
     CHECK_THAT(term.error().message,
-               Catch::Matchers::ContainsSubstring("remove the file"));
+               Catch::Matchers::ContainsSubstring("--reset-term"));
   }
+}
+
+TEST_CASE("a reset forgets the term, or does nothing") {
+  const Folder folder;
+  CHECK(reset_term(folder.fd.get()).ok());
+  REQUIRE(save_term(folder.fd.get(), 33).ok());
+  CHECK(reset_term(folder.fd.get()).ok());
+  CHECK(*load_term(folder.fd.get()) == 0);
 }
 
 TEST_CASE("a failed write of a term keeps the old one") {
