@@ -58,13 +58,10 @@ Status EventLoop::set_period(int timer, uint64_t period_ms) {
   return Done{};
 }
 
-void EventLoop::run_deferred() {
-  // A callback deferred by a deferred callback runs after the next event.
-  for (const Callback& callback : std::exchange(deferred_, {})) callback();
-}
-
 Status EventLoop::run() {
-  std::array<epoll_event, 64> events;
+  // A burst of events should take few turns, because the end of a turn costs
+  // time.
+  std::array<epoll_event, 256> events;
   while (!stopping_) {
     const int ready = ::epoll_wait(epoll_.get(), events.data(),
                                    static_cast<int>(events.size()), -1);
@@ -77,8 +74,8 @@ Status EventLoop::run() {
       // Keeps the callback alive if it forgets its own descriptor.
       const std::shared_ptr<Watch> watch = found->second;
       watch->callback();
-      run_deferred();
     }
+    turn_end_();
   }
   return Done{};
 }

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <vector>
 
 #include "common/result.h"
 #include "common/unique_fd.h"
@@ -29,8 +28,10 @@ class EventLoop {
   Result<int> add_timer(uint64_t period_ms, Callback callback);
   Status set_period(int timer, uint64_t period_ms);
 
-  // Calls back once, after the present callback has returned.
-  void defer(Callback callback) { deferred_.push_back(std::move(callback)); }
+  // Calls back at the end of each turn: after the callbacks of all descriptors
+  // that were ready together. For work that many events cause and that is
+  // needed once. Replaces an earlier callback.
+  void at_turn_end(Callback callback) { turn_end_ = std::move(callback); }
 
   // Dispatches until stop() is called.
   // Errors: kIo  epoll_wait failed.
@@ -38,8 +39,6 @@ class EventLoop {
   void stop() { stopping_ = true; }
 
  private:
-  void run_deferred();
-
   struct Watch {
     Callback callback;
   };
@@ -47,7 +46,7 @@ class EventLoop {
   UniqueFd epoll_;
   std::map<int, std::shared_ptr<Watch>> watches_;
   std::map<int, UniqueFd> timers_;
-  std::vector<Callback> deferred_;
+  Callback turn_end_ = [] {};
   bool stopping_ = false;
 };
 

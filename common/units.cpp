@@ -224,6 +224,7 @@ Result<CpuSet> CpuSet::parse(std::string_view text) {
   const std::string_view whole = text;
   // One bit per CPU bounds the memory for a text with many duplicates.
   std::bitset<kMaxCpus> seen;
+  int highest = -1;
   text = trim(text);
   while (!text.empty()) {
     const int first = take_cpu(text);
@@ -235,12 +236,13 @@ Result<CpuSet> CpuSet::parse(std::string_view text) {
     if (first < 0 || last < first) return bad_cpu_list(whole);
     for (int cpu = first; cpu <= last; ++cpu)
       seen.set(static_cast<size_t>(cpu));
+    highest = std::max(highest, last);
     if (text.empty()) break;
     if (text.front() != ',' || text.size() == 1) return bad_cpu_list(whole);
     text.remove_prefix(1);
   }
   CpuSet set;
-  for (int cpu = 0; cpu < kMaxCpus; ++cpu)
+  for (int cpu = 0; cpu <= highest; ++cpu)
     if (seen[static_cast<size_t>(cpu)]) set.cpus_.push_back(cpu);
   return set;
 }

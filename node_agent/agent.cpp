@@ -55,7 +55,8 @@ Agent::Agent(Machine machine, Config config)
     : node_(std::move(machine), std::move(config)),
       children_(node_.machine.loop),
       metrics_file_(children_),
-      profiles_(node_, children_, replan()),
+      profiles_(node_, children_,
+                [this](GrantCause cause) { rebalancer_.request(cause); }),
       pools_(node_, children_, replan()),
       gpus_(node_, children_, replan()),
       scanner_(node_.machine.proc, node_.machine.backend),
@@ -96,6 +97,7 @@ Status Agent::start() {
     saved = std::vector<SavedTask>();
   }
 
+  node_.machine.loop.at_turn_end([this] { on_turn_end(); });
   if (Status timers = start_timers(); !timers) return timers;
   if (Status listening = listen(); !listening) return listening;
   off_switch_.look_for_mark();
@@ -183,6 +185,13 @@ void Agent::reload(Config config) {
   metrics_file_.use(node_.config.metrics_file);
   write_metrics();
   log_info("configuration reloaded");
+}
+
+// A burst of tasks costs one plan and one save, not one per task.
+void Agent::on_turn_end() {
+  lifecycle_.begin_started();
+  rebalancer_.rebalance_if_requested();
+  node_.save_if_changed();
 }
 
 void Agent::on_sample_timer() {

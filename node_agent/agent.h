@@ -51,6 +51,7 @@ class Agent {
  private:
   Status start_timers();
   Status listen();
+  void on_turn_end();
   void on_sample_timer();
   void sample_jobs(uint64_t now_ns);
   void scan_all_at_times(uint64_t now_ns);

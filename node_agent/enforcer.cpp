@@ -125,6 +125,7 @@ void Enforcer::leave(Job& job, const CpuSet& cpus) {
 }
 
 void Enforcer::vacate(Job& job, const CpuSet& cpus) {
+  if (job.loan.cpus.empty() && job.grant.away_cpus.empty()) return;
   const CpuSet cores = with_siblings(cpus, core_of_cpu_);
   leave(job, cores);
   job.grant.away_cpus = job.grant.away_cpus - cores;

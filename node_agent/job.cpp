@@ -100,6 +100,7 @@ uint32_t Job::shares() const {
 }
 
 void Job::note_widest() {
+  if (tasks.size() < widest.tasks) return;  // cheap: called at each task's end
   const uint32_t now_tasks = task_count();
   // Requires the usual number of reporting ranks. A rank that reported only
   // briefly does not raise that number.
@@ -113,7 +114,11 @@ void Job::note_widest() {
 
 CpuSet Job::cpus() const {
   CpuSet all;
-  for (const auto& [pid, task] : tasks) all = all | task.home.affinity;
+  for (const auto& [pid, task] : tasks) {
+    // Many tasks have few different sets; a union allocates memory.
+    const CpuSet& own = task.home.affinity;
+    if (!(own - all).empty()) all = all | own;
+  }
   return all;
 }
 

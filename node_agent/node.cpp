@@ -2,11 +2,18 @@
 
 #include <utility>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/options.h"
 #include "node_agent/home_finder.h"
 
 namespace penstock {
+namespace {
+
+constexpr uint64_t kCheapSave_ns = 1'000'000;
+constexpr uint64_t kPausePerSave = 9;  // times its cost
+
+}  // namespace
 
 Node::Node(Machine machine_of_node, Config config_of_node)
     : machine(std::move(machine_of_node)),
@@ -57,13 +64,27 @@ std::vector<SavedTask> Node::saved_tasks() const {
   return saved;
 }
 
-void Node::save_state() const {
+void Node::save_state() {
+  is_changed_ = false;
   Status status = save_tasks(machine.state_dir_fd, saved_tasks());
   if (!status) log_error("saving state: {}", status.error().message);
 }
 
+void Node::save_if_changed() {
+  const uint64_t begun_ns = monotonic_ns();
+  if (!is_changed_ || begun_ns < next_save_ns_) return;
+  save_state();
+  const uint64_t now_ns = monotonic_ns();
+  const uint64_t cost_ns = now_ns - begun_ns;
+  next_save_ns_ =
+      cost_ns < kCheapSave_ns ? 0 : now_ns + kPausePerSave * cost_ns;
+}
+
 FindHome Node::finder() const {
-  return home_finder(machine.proc, machine.backend, saved_tasks());
+  return [this, find = FindHome()](pid_t tid) mutable {
+    if (!find) find = home_finder(machine.proc, machine.backend, saved_tasks());
+    return find(tid);
+  };
 }
 
 void Node::note_if_off(Job& job) const {

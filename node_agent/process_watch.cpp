@@ -187,6 +187,7 @@ void ProcessWatch::apply(TaskView& view, Job& job, Task& task) {
   for (const Home& stray : scanner_.apply(view, job, task)) {
     (void)node_.machine.backend.bring_home(stray);
   }
+  node_.registry.note_scan({&job, &task}, before);
   if (task.processes != before) pools_.attach(job, task);
   bring_strays_home(job);
   separation_.keep_apart(task);

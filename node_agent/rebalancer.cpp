@@ -1,6 +1,7 @@
 #include "node_agent/rebalancer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -11,6 +12,34 @@
 #include "node_agent/plan_input.h"
 
 namespace penstock {
+namespace {
+
+// The CPUs that the jobs hold or borrow.
+CpuSet cpus_of(const Plan& plan, const PlanInput& input) {
+  CpuSet all;
+  for (const PlanJob& job : input.jobs) all = all | job.own_cpus;
+  for (const PlannedGrant& grant : plan.grants) all = all | grant.away_cpus;
+  return all;
+}
+
+}  // namespace
+
+void Rebalancer::request(GrantCause cause, uint64_t since_ns) {
+  if (!request_) {
+    request_ = Request{cause, since_ns};
+    return;
+  }
+  request_->cause = std::max(request_->cause, cause);
+  const bool is_first =
+      request_->since_ns == 0 || since_ns < request_->since_ns;
+  if (since_ns != 0 && is_first) request_->since_ns = since_ns;
+}
+
+void Rebalancer::rebalance_if_requested() {
+  if (const auto asked = std::exchange(request_, std::nullopt)) {
+    rebalance(asked->cause, asked->since_ns);
+  }
+}
 
 void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
   PlanInput input = plan_input(node_, gpus_);
@@ -37,6 +66,7 @@ void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
   }
   planned_ns_ = now_ns;
   planned_.clear();
+  planned_cpus_ = cpus_of(*plan, input);
   planned_idle_ = input.idle_cpus;
   planned_barred_ = input.barred_lenders;
   for (const PlanJob& job : input.jobs) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "node_agent/control_loop.h"
@@ -29,8 +30,23 @@ class Rebalancer {
   // since_ns: time of the event that caused this plan; 0: do not measure.
   void rebalance(GrantCause cause, uint64_t since_ns = 0);
 
-  // The same for a change of measured limits, which users control: within the
-  // minimum interval, the next sample plans instead. Returns false if so.
+  // Asks for a plan at the end of the event loop's turn. A turn makes one plan,
+  // with the last of its causes in the order of GrantCause, and measured from
+  // the earliest event.
+  void request(GrantCause cause, uint64_t since_ns = 0);
+  // Makes the plan if one was asked for. Call at the end of each turn.
+  void rebalance_if_requested();
+
+  // Whether the last plan's jobs hold or borrow some of these CPUs. A task of
+  // an unmanaged job on other CPUs changes only which CPUs are idle, and the
+  // next sample looks at these.
+  bool concerns(const CpuSet& cpus) const {
+    return !(planned_cpus_ & cpus).empty();
+  }
+
+  // As rebalance(), for a change of measured limits, which users control:
+  // within the minimum interval, the next sample plans instead. Returns false
+  // if so.
   bool rebalance_for_limits();
 
   // The same if a figure has changed enough.
@@ -57,8 +73,15 @@ class Rebalancer {
   const GpuWatch& gpus_;
   ControllerConnection& controllers_;
 
+  struct Request {
+    GrantCause cause;
+    uint64_t since_ns;  // 0: do not measure
+  };
+  std::optional<Request> request_;
+
   // Inputs of the last plan, and the loans that it made.
   std::map<JobId, PlanJob> planned_;
+  CpuSet planned_cpus_;  // held or lent
   CpuSet planned_idle_;
   std::set<uint64_t> planned_barred_;
   std::map<int, uint64_t> lender_of_cpu_;

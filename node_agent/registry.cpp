@@ -57,14 +57,14 @@ Result<Task*> Registry::add(const penstock_task_start& start,
 
   Job& job = jobs_[start.job_id];
   if (job.tasks.empty() && job.id == 0) describe_job(job, start);
-  job.tasks.erase(start.pid);  // announced twice, or a reused pid
+  remove_task(start.job_id, start.pid);  // announced twice, or a reused pid
   Task& task = job.tasks[start.pid];
   task.start = start;
   task.id = *id;
   task.pidfd = std::move(pidfd);
   task.home = home;
   task.accounted_path = backend_.job_groups_of(*groups).accounted;
-  task.processes.insert(start.pid);
+  note_process(start.pid, {&job, &task});
   if (asks_for_management(start.options)) {
     job.managed = true;
     job.options = start.options;
@@ -73,8 +73,10 @@ Result<Task*> Registry::add(const penstock_task_start& start,
 }
 
 void Registry::remove_task(JobId job, pid_t pid) {
-  const auto found = jobs_.find(job);
-  if (found != jobs_.end()) found->second.tasks.erase(pid);
+  const Owner owner = owner_at({job, pid});
+  if (owner.task == nullptr) return;
+  forget_processes({job, pid}, owner.task->processes);
+  owner.job->tasks.erase(pid);
 }
 
 Job* Registry::find_job(JobId id) {
@@ -82,19 +84,39 @@ Job* Registry::find_job(JobId id) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-Registry::Owner Registry::find_task(JobId job, pid_t pid) {
-  Job* found = find_job(job);
-  if (found == nullptr || !found->tasks.contains(pid)) return {};
-  return {found, &found->tasks.at(pid)};
+Registry::Owner Registry::owner_at(const Key& key) const {
+  const auto job = jobs_.find(key.job);
+  if (job == jobs_.end()) return {};
+  const auto task = job->second.tasks.find(key.task);
+  if (task == job->second.tasks.end()) return {};
+  return {&job->second, &task->second};
 }
 
 Registry::Owner Registry::known_owner(pid_t pid) const {
-  for (auto& [id, job] : jobs_) {
-    for (auto& [root, task] : job.tasks) {
-      if (task.processes.contains(pid)) return {&job, &task};
+  const auto known = key_of_process_.find(pid);
+  return known == key_of_process_.end() ? Owner{} : owner_at(known->second);
+}
+
+void Registry::note_process(pid_t pid, Owner owner) {
+  owner.task->processes.insert(pid);
+  key_of_process_[pid] = key_of(owner);
+}
+
+void Registry::note_scan(Owner owner, const std::set<pid_t>& before) {
+  forget_processes(key_of(owner), before);
+  for (pid_t pid : owner.task->processes) {
+    key_of_process_[pid] = key_of(owner);
+  }
+}
+
+// A process may be another task's by now.
+void Registry::forget_processes(const Key& key, const std::set<pid_t>& pids) {
+  for (pid_t pid : pids) {
+    const auto known = key_of_process_.find(pid);
+    if (known != key_of_process_.end() && known->second == key) {
+      key_of_process_.erase(known);
     }
   }
-  return {};
 }
 
 Result<Registry::Owner> Registry::owner_of(pid_t pid) const {
@@ -106,23 +128,22 @@ Result<Registry::Owner> Registry::owner_of(pid_t pid) const {
 
   // The nearest ancestor that is a task's first process names the task.
   pid_t ancestor = pid;
-  Owner by_group;
   for (int depth = 0; depth < 64 && ancestor > 1; ++depth) {
     for (auto& [id, job] : jobs_) {
       if (job.uid != status->real_uid) continue;
-      for (auto& [root, task] : job.tasks) {
-        if (root == ancestor) return Owner{&job, &task};
-        if (by_group.job == nullptr && !job_path.empty() &&
-            job_path == task.home.job_path) {
-          by_group = {&job, &task};
-        }
-      }
+      const auto task = job.tasks.find(ancestor);
+      if (task != job.tasks.end()) return Owner{&job, &task->second};
     }
     Result<ProcStat> stat = proc_.stat(ancestor);
     if (!stat) break;
     ancestor = stat->ppid;
   }
-  if (by_group.job != nullptr) return by_group;
+  for (auto& [id, job] : jobs_) {
+    if (job.uid != status->real_uid || job_path.empty()) continue;
+    for (auto& [root, task] : job.tasks) {
+      if (job_path == task.home.job_path) return Owner{&job, &task};
+    }
+  }
   return Error{Code::kNotFound, 0,
                "process " + std::to_string(pid) +
                    " is in no task that was announced here"};

@@ -69,7 +69,7 @@ Answer Requests::handle(const Message& message, const Peer& peer) {
 }
 
 // The task waits for the reply before it execs. Only vacating its CPUs happens
-// before the reply; the rest is deferred.
+// before the reply; the rest waits for the end of the turn.
 Answer Requests::on(const penstock_task_start& start, const Peer&) {
   Result<Home> home = node_.machine.backend.home_of(TaskId{start.pid, 0});
   if (!home) return refuse(home.error());
@@ -78,18 +78,10 @@ Answer Requests::on(const penstock_task_start& start, const Peer&) {
   for (auto& [id, job] : node_.registry.jobs()) {
     enforcer_.vacate(job, home->affinity);
   }
-  const JobId job_id = start.job_id;
-  const pid_t pid = start.pid;
-  Job& job = *node_.registry.find_job(job_id);
+  Job& job = *node_.registry.find_job(start.job_id);
   if (node_.manages(start.options)) job.managed = true;
   if (job.options.mode == PENSTOCK_MODE_OFF) job.managed = false;
-  node_.machine.loop.defer([this, job_id, pid] {
-    Job* started = node_.registry.find_job(job_id);
-    if (started == nullptr || !started->tasks.contains(pid)) return;
-    lifecycle_.begin_task(*started, started->tasks.at(pid));
-    rebalancer_.rebalance(GrantCause::kTaskStart);
-    node_.save_state();
-  });
+  lifecycle_.start_task(job, **task);
   return Answer{};
 }
 
@@ -109,8 +101,8 @@ Answer Requests::on(const penstock_step_end& end, const Peer&) {
 Answer Requests::on(const penstock_job_start& start, const Peer&) {
   node_.accounts.set(start.job_id, std::string(fixed_text(start.account)));
   if (node_.registry.find_job(start.job_id) != nullptr) {
-    node_.save_state();
-    rebalancer_.rebalance(GrantCause::kTaskStart);
+    node_.save_soon();
+    rebalancer_.request(GrantCause::kTaskStart);
   }
   return silent();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -43,8 +44,9 @@ void TaskLifecycle::adopt(const std::vector<SavedTask>& saved) {
     ++job.quality.agent_restarts;
     restore_hanging(task.hanging, **added);
     if (!task.hanging.empty()) job.note(hanging_note());
-    begin_task(job, **added);
+    started_[job.id].insert((*added)->id.tid);
   }
+  begin_started();
 }
 
 void TaskLifecycle::introduce(Job& job, const Task& task) {
@@ -59,26 +61,53 @@ void TaskLifecycle::introduce(Job& job, const Task& task) {
               known.error().message);
 }
 
-void TaskLifecycle::begin_task(Job& job, Task& task) {
-  const JobId job_id = job.id;
-  const pid_t pid = task.id.tid;
-  Status watched = node_.machine.loop.watch(
-      task.pidfd.get(), [this, job_id, pid] { on_task_gone(job_id, pid); });
-  if (!watched) log_warning("job {}: {}", job_id, watched.error().message);
-  if (!job.managed) return;
-  job.note_widest();
-  node_.note_if_off(job);
-  if (node_.config.lend_across == LendAcross::kAccount &&
-      node_.accounts.of(job_id).empty()) {
-    job.note("its account is unknown: CPUs are lent between its user's jobs");
+void TaskLifecycle::start_task(const Job& job, const Task& task) {
+  started_[job.id].insert(task.id.tid);
+  if (changes_plan(job, task)) {
+    parts_.rebalancer.request(GrantCause::kTaskStart);
   }
+  node_.save_soon();
+}
+
+void TaskLifecycle::begin_started() {
+  for (auto& [id, pids] : std::exchange(started_, {})) {
+    Job* job = node_.registry.find_job(id);
+    if (job == nullptr) continue;
+    std::erase_if(pids, [job](pid_t pid) { return !job->tasks.contains(pid); });
+    if (!pids.empty()) begin_tasks(*job, pids);
+  }
+}
+
+void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
+  if (job.managed) {
+    job.note_widest();
+    node_.note_if_off(job);
+    if (node_.config.lend_across == LendAcross::kAccount &&
+        node_.accounts.of(job.id).empty()) {
+      job.note("its account is unknown: CPUs are lent between its user's jobs");
+    }
+    parts_.profiles.load(job);
+  }
+  for (const pid_t pid : pids) {
+    Task& task = job.tasks.at(pid);
+    Status watched = node_.machine.loop.watch(
+        task.pidfd.get(), [this, id = job.id, pid] { on_task_gone(id, pid); });
+    if (!watched) log_warning("job {}: {}", job.id, watched.error().message);
+    if (job.managed) begin_managed(job, task);
+  }
+}
+
+void TaskLifecycle::begin_managed(Job& job, Task& task) {
   introduce(job, task);
-  parts_.profiles.load(job);
   parts_.separation.decide(job, task);
   parts_.pools.attach(job, task);
-  parts_.processes.mark_for_scan(job_id, pid);
-  log_info("job {}: task {} started on CPUs {}", job_id, task.start.task_id,
+  parts_.processes.mark_for_scan(job.id, task.id.tid);
+  log_info("job {}: task {} started on CPUs {}", job.id, task.start.task_id,
            task.home.affinity.to_string());
+}
+
+bool TaskLifecycle::changes_plan(const Job& job, const Task& task) const {
+  return job.managed || parts_.rebalancer.concerns(task.home.affinity);
 }
 
 // The event may belong to an earlier owner of the descriptor's number, so poll
@@ -111,6 +140,10 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   for (Unit& unit : task.units) parts_.enforcer.bring_home(*job, unit);
   parts_.separation.put_together(task);
   const bool was_last = job->tasks.size() == 1;
+  if (changes_plan(*job, task)) {
+    parts_.rebalancer.request(
+        was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
+  }
   if (was_last) {
     if (job->managed) parts_.reporter.write_report(*job);
     parts_.rebalancer.credit_loans();
@@ -118,14 +151,12 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
     job->grant.away_cpus = CpuSet();  // its loans have ended
   }
   node_.registry.remove_task(job_id, pid);
-  parts_.rebalancer.rebalance(
-      was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
   if (was_last) {
     if (!parts_.enforcer.release(*job, node_.finder())) leftovers_ = true;
     job->idle_since_ns = monotonic_ns();
     if (!job->managed) forget_job(job_id);
   }
-  node_.machine.loop.defer([this] { node_.save_state(); });
+  node_.save_soon();
 }
 
 void TaskLifecycle::finish_job(JobId job_id) {

@@ -1,6 +1,8 @@
 // Starts and ends of tasks and jobs, and what outlives a restart of penstockd.
 #pragma once
 
+#include <map>
+#include <set>
 #include <vector>
 
 #include "node_agent/enforcer.h"
@@ -35,7 +37,12 @@ class TaskLifecycle {
   // its running tasks.
   void adopt(const std::vector<SavedTask>& saved);
 
-  void begin_task(Job& job, Task& task);
+  // Takes note of a task that was announced. begin_started() sets up the tasks
+  // of one turn of the event loop together; call it at the turn's end, before
+  // the plan.
+  void start_task(const Job& job, const Task& task);
+  void begin_started();
+  // The plan without the task is made at the end of the turn.
   // exited_ns: CLOCK_MONOTONIC. No effect if there is no such task.
   void end_task(JobId job_id, pid_t pid, uint64_t exited_ns);
   // Ends all tasks of the job and removes its record.
@@ -50,12 +57,16 @@ class TaskLifecycle {
   void tidy(uint64_t now_ns);
 
  private:
+  void begin_tasks(Job& job, const std::set<pid_t>& pids);
+  void begin_managed(Job& job, Task& task);
   void introduce(Job& job, const Task& task);
+  bool changes_plan(const Job& job, const Task& task) const;
   void on_task_gone(JobId job_id, pid_t pid);
   void forget_job(JobId job);
 
   Node& node_;
   TaskParts parts_;
+  std::map<JobId, std::set<pid_t>> started_;  // in this turn
   bool leftovers_ = false;  // busy groups of ended jobs, to be swept later
 };
 

@@ -1,0 +1,170 @@
+"""penstockd answers at once while thousands of tasks start and end on its
+node."""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import signal
+import socket
+import time
+
+import cluster_case
+import protocol
+import quiet
+
+TASKS, JOBS = 2000, 4
+ANSWER_MS = 50
+USER = 65534
+FIRST_JOB = 900001  # far from Slurm's own
+
+
+def job_of(number):
+    return FIRST_JOB + number % JOBS
+
+
+MANAGED = (protocol.MODE_AUTO, protocol.REPORT_NONE)  # options of a job
+UNMANAGED = (0, 0)  # none given
+
+
+def start_of(number, pid, given):
+    return protocol.pack(protocol.TASK_START, job_of(number), 0, number, USER,
+                         USER, pid, 0, b"", b"many", *given, *[0] * 7, b"", b"")
+
+
+def exit_of(number, pid):
+    return protocol.pack(protocol.TASK_EXIT, job_of(number), 0, number, pid,
+                         time.monotonic_ns())
+
+
+class SlowestAnswer:
+    """Asks penstockd for its status again and again, in a process of its own;
+    ms has the longest time to an answer after the block."""
+
+    def __init__(self, path):
+        self._path = path
+        self.ms = 0.0
+
+    def __enter__(self):
+        self._reader, writer = os.pipe()
+        self._stop_reader, self._stop = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                os.close(self._stop)
+                os.setpriority(os.PRIO_PROCESS, 0, -20)
+                os.write(writer, str(self._ask_until_stopped()).encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        os.close(self._stop_reader)
+        return self
+
+    def _ask_until_stopped(self):
+        os.set_blocking(self._stop_reader, False)
+        slowest = 0.0
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                if not os.read(self._stop_reader, 1):
+                    return slowest
+            begun = time.monotonic()
+            _, fds = protocol.ask(self._path,
+                                  protocol.pack(protocol.STATUS, 0, 0), 60)
+            slowest = max(slowest, 1e3 * (time.monotonic() - begun))
+            for fd in fds:
+                os.close(fd)
+
+    def __exit__(self, *unused):
+        os.close(self._stop)
+        with os.fdopen(self._reader) as file:
+            self.ms = float(file.read() or "inf")
+        os.waitpid(self._pid, 0)
+
+
+class ManyTasks(quiet.Quiet, cluster_case.ClusterCase):
+    cluster_options = {"agent": True}
+
+    def setUp(self):
+        super().setUp()
+        self.pids = []
+        self.addCleanup(self.end_jobs)
+
+    def start_processes(self, count):
+        self.pids = [os.posix_spawn("/bin/sleep", ["sleep", "600"], {})
+                     for _ in range(count)]
+
+    def end_processes(self):
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
+        for pid in self.pids:
+            os.waitpid(pid, 0)
+        self.pids = []
+
+    def end_jobs(self):
+        self.end_processes()
+        self.send_all([protocol.pack(protocol.JOB_END, job_of(number), 0)
+                       for number in range(JOBS)])
+
+    def send_all(self, packets):
+        """Sends each on a connection of its own, and awaits the replies to
+        starts, as the slurmstepd of each job does."""
+        def send(job):
+            for packet in packets[job::JOBS]:
+                with socket.socket(socket.AF_UNIX,
+                                   socket.SOCK_SEQPACKET) as link:
+                    link.settimeout(60)
+                    link.connect(self.cluster.socket_path)
+                    link.send(packet)
+                    if protocol.unpack(packet).type == protocol.TASK_START:
+                        reply = protocol.unpack(link.recv(1024))
+                        self.assertEqual(reply.status, 0, reply)
+
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as steps:
+            list(steps.map(send, range(JOBS)))
+
+    def saved(self):
+        """The processes of our jobs' tasks in penstockd's state file."""
+        with open(f"{os.path.dirname(self.cluster.socket_path)}/tasks.json",
+                  encoding="utf-8") as file:
+            return [task["pid"] for task in json.load(file)["tasks"]
+                    if task["job_id"] >= FIRST_JOB]
+
+    def tasks(self):
+        """The tasks of each of our jobs, as penstockd knows them."""
+        return {job["job_id"]: job["tasks"]
+                for job in self.cluster.status()["jobs"]
+                if job["job_id"] >= FIRST_JOB}
+
+    def test_answers_come_soon_while_2000_tasks_start_and_end(self):
+        self.start_processes(TASKS)
+        packets = [start_of(*task, MANAGED) for task in enumerate(self.pids)]
+        with SlowestAnswer(self.cluster.socket_path) as at_start:
+            self.send_all(packets)
+            self.cluster._wait("all tasks to be known", lambda: sum(
+                self.tasks().values()) == TASKS, 60)
+        packets = [exit_of(*task) for task in enumerate(self.pids)]
+        with SlowestAnswer(self.cluster.socket_path) as at_end:
+            self.end_processes()
+            self.send_all(packets)
+            self.cluster._wait("all tasks to be gone",
+                               lambda: not self.tasks(), 60)
+        print(f"slowest answers: {at_start.ms:.1f} ms while the tasks start, "
+              f"{at_end.ms:.1f} ms while they end")
+        self.check_time(at_start.ms, ANSWER_MS)
+        self.check_time(at_end.ms, ANSWER_MS)
+
+    def test_tasks_of_unmanaged_jobs_cause_no_plan(self):
+        self.start_processes(4 * JOBS)
+        before = self.cluster.status()["rebalance"]["count"]
+        self.send_all([start_of(*task, UNMANAGED)
+                       for task in enumerate(self.pids)])
+        self.cluster._wait("all tasks to be known", lambda: sorted(
+            self.saved()) == sorted(self.pids), 60)
+        self.end_processes()
+        # penstockd has seen the ends when it no longer saves the tasks.
+        self.cluster._wait("all tasks to be gone", lambda: not self.saved(), 60)
+        self.assertEqual(self.cluster.status()["rebalance"]["count"], before)
+
+
+if __name__ == "__main__":
+    cluster_case.main()
