@@ -20,6 +20,8 @@ constexpr uint64_t kRefresh_ms = 500;
 // With process events, a rescan only makes up for lost ones.
 constexpr double kRescan_s = 10;
 constexpr uint64_t kCacheSweep_ms = 10000;
+// Less than the guardian's patience.
+constexpr uint64_t kLastWrites_ms = 2000;
 
 // Restores the old values of what changes only with a restart.
 void keep_fixed(const Config& old, Config& config) {
@@ -55,6 +57,7 @@ Agent::Agent(Machine machine, Config config)
     : node_(std::move(machine), std::move(config)),
       children_(node_.machine.loop),
       metrics_file_(children_),
+      reports_(children_),
       profiles_(node_, children_,
                 [this](GrantCause cause) { rebalancer_.request(cause); }),
       pools_(node_, children_, replan()),
@@ -64,7 +67,7 @@ Agent::Agent(Machine machine, Config config)
       enforcer_(node_.machine.backend, node_.machine.proc, node_.machine.sched,
                 sampler_, node_.machine.topology.core_of_cpu),
       separation_(node_),
-      reporter_(node_, enforcer_),
+      reporter_(node_, enforcer_, reports_),
       control_loop_(node_, enforcer_),
       controllers_(node_, reporter_, profiles_, replan()),
       rebalancer_(node_, enforcer_, control_loop_, pools_, gpus_, controllers_),
@@ -168,7 +171,11 @@ void Agent::stop() {
               swept.error().message);
   }
   metrics_file_.use("");
-  children_.end_all();  // a child may be writing the metrics file
+  // Files that a child is writing; their disk may hang.
+  children_.serve(
+      [this] { return reports_.is_idle() && metrics_file_.is_idle(); },
+      kLastWrites_ms);
+  children_.end_all();
 }
 
 void Agent::reload(Config config) {
@@ -203,6 +210,7 @@ void Agent::on_sample_timer() {
   limits_.end_lapsed(now_ns);
   rebalancer_.credit_loans();
   children_.expire(now_ns);
+  reports_.tend(now_ns);
   lifecycle_.tidy(now_ns);
   scan_all_at_times(now_ns);
   rebalancer_.after_sample(now_ns);

@@ -22,6 +22,7 @@
 #include "node_agent/process_watch.h"
 #include "node_agent/profile_loader.h"
 #include "node_agent/rebalancer.h"
+#include "node_agent/report_queue.h"
 #include "node_agent/requests.h"
 #include "node_agent/sampler.h"
 #include "node_agent/scanner.h"
@@ -64,6 +65,7 @@ class Agent {
   Node node_;
   BoundedChildren children_;
   MetricsFile metrics_file_;
+  ReportQueue reports_;
   ProfileLoader profiles_;
   PoolDevices pools_;
   GpuWatch gpus_;

@@ -36,31 +36,48 @@ namespace {
 }  // namespace
 
 void BoundedChildren::end_all() {
+  is_ending_ = true;
   while (!children_.empty()) {
     finish(children_.begin()->first,
            Error{Code::kUnavailable, 0, "penstockd is stopping"});
   }
 }
 
-bool BoundedChildren::has_room(const std::optional<uid_t>& user) {
+size_t BoundedChildren::children_of(uid_t user) const {
+  const auto running = std::count_if(
+      children_.begin(), children_.end(),
+      [&](const auto& entry) { return entry.second.user == user; });
+  const auto hung =
+      std::count_if(killed_.begin(), killed_.end(),
+                    [&](const Killed& child) { return child.user == user; });
+  return size_t(running + hung);
+}
+
+Status BoundedChildren::may_start(const ChildWork& work) {
+  const auto refuse = [](std::string why) {
+    return Status(Error{Code::kUnavailable, 0, std::move(why)});
+  };
+  if (is_ending_) return refuse("penstockd is stopping");
   std::erase_if(killed_, [](const Killed& child) {
     pollfd ended{child.pidfd.get(), POLLIN, 0};
     return ::poll(&ended, 1, 0) == 1;
   });
-  if (children_.size() + killed_.size() >= kMaxChildren) return false;
-  if (!user) return true;
-  const auto same = [&](const auto& child) { return child.user == user; };
-  const auto running =
-      std::count_if(children_.begin(), children_.end(),
-                    [&](const auto& entry) { return same(entry.second); });
-  const auto hung = std::count_if(killed_.begin(), killed_.end(), same);
-  return size_t(running + hung) < kMaxOfUser;
+  for (const Killed& child : killed_) {
+    if (child.what == work.what) {
+      return refuse(work.what + ": the last try still hangs");
+    }
+  }
+  if (children_.size() + killed_.size() >= kMaxChildren ||
+      (work.user && children_of(*work.user) >= kMaxOfUser)) {
+    return refuse(work.what + ": too many at once");
+  }
+  return Done{};
 }
 
 void BoundedChildren::start(const ChildWork& work, Callback callback) {
   std::array<int, 2> ends{-1, -1};
-  if (!has_room(work.user)) {
-    callback(Error{Code::kUnavailable, 0, work.what + ": too many at once"});
+  if (Status may = may_start(work); !may) {
+    callback(std::move(may).error());
     return;
   }
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -138,6 +155,23 @@ void BoundedChildren::expire(uint64_t now_ns) {
   }
 }
 
+void BoundedChildren::serve(const std::function<bool()>& is_done,
+                            uint64_t most_ms) {
+  const uint64_t until_ns = monotonic_ns() + most_ms * 1'000'000;
+  while (!is_done() && !children_.empty()) {
+    const uint64_t now_ns = monotonic_ns();
+    if (now_ns >= until_ns) return;
+    std::vector<pollfd> pipes;
+    for (const auto& [fd, child] : children_) pipes.push_back({fd, POLLIN, 0});
+    (void)::poll(pipes.data(), pipes.size(),
+                 int((until_ns - now_ns) / 1'000'000) + 1);
+    for (const pollfd& pipe : pipes) {
+      // An earlier callback may have ended it.
+      if (pipe.revents != 0 && children_.contains(pipe.fd)) receive(pipe.fd);
+    }
+  }
+}
+
 void BoundedChildren::finish(int fd, Result<std::string> result) {
   loop_.forget(fd);
   auto node = children_.extract(fd);
@@ -145,7 +179,9 @@ void BoundedChildren::finish(int fd, Result<std::string> result) {
   // The child may hang in the kernel, so nothing waits for its end.
   if (child.pidfd) {
     ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
-    killed_.push_back({std::move(child.pidfd), child.user});
+    if (!result) {
+      killed_.push_back({std::move(child.pidfd), child.user, child.what});
+    }
   }
   child.callback(std::move(result));
 }

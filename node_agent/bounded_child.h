@@ -44,15 +44,21 @@ class BoundedChildren {
   // all that the child wrote until its end, even if it crashed, or with an
   // error. If the child cannot be started, the callback runs before start()
   // returns.
-  //   kUnavailable  deadline_ms passed (ETIMEDOUT), kMaxChildren run, of them
+  //   kUnavailable  deadline_ms passed (ETIMEDOUT), an earlier child with this
+  //                 `what` was killed and hangs in the kernel (another one
+  //                 would only hang with it), kMaxChildren run or hang, of them
   //                 kMaxOfUser for this user, or penstockd stops
   //   kLimit        the child wrote more than max_bytes
   //   kIo           the child cannot be started
   void start(const ChildWork& work, Callback callback);
 
-  // Kills all children; each callback gets kUnavailable. The destructor does
-  // this too.
+  // Kills all children; each callback gets kUnavailable, as has each later
+  // start(). The destructor does this too.
   void end_all();
+
+  // Serves the children outside of the event loop, until is_done() or for
+  // most_ms: for the last work before penstockd ends.
+  void serve(const std::function<bool()>& is_done, uint64_t most_ms);
 
   // Kills children that are past their deadline. Call about once a second.
   void expire(uint64_t now_ns);
@@ -74,18 +80,23 @@ class BoundedChildren {
     Callback callback;
   };
 
+  // A child that was killed, until it has ended: it may wait in the kernel, as
+  // for a file system that does not answer.
   struct Killed {
     UniqueFd pidfd;
     std::optional<uid_t> user;
+    std::string what;
   };
 
-  bool has_room(const std::optional<uid_t>& user);
+  Status may_start(const ChildWork& work);
+  size_t children_of(uid_t user) const;
   void receive(int fd);
   void finish(int fd, Result<std::string> result);
 
   EventLoop& loop_;
   std::map<int, Child> children_;  // by the file descriptor of `pipe`
-  std::vector<Killed> killed_;     // some may have ended
+  std::vector<Killed> killed_;
+  bool is_ending_ = false;
 };
 
 }  // namespace penstock

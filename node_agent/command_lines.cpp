@@ -78,7 +78,7 @@ void read_command_lines(BoundedChildren& children, uid_t user,
                         std::function<void(const CommandLines&)> callback) {
   auto answer = std::make_shared<Answer>();
   ChildWork work;
-  work.what = "reading command lines";
+  work.what = fmt::format("reading command lines of user {}", user);
   work.user = user;
   work.deadline_ms = kCommandDeadline_ms;
   work.body = [&pids](int out) { read_into(out, pids.data(), pids.size()); };

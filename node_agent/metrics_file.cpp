@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <utility>
 
 #include "common/admin_file.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr uint64_t kDeadline_ms = 10'000;
 constexpr size_t kMaxMessageBytes = 4096;
-constexpr std::string_view kWritten = "=";  // the child's report of success
+constexpr std::string_view kDone = "=";  // the child's report of success
 
 // path: absolute, which the configuration ensures.
 struct Place {
@@ -37,6 +38,27 @@ Status unlink_if_there(int directory_fd, const std::string& name,
     return system_error(errno, path);
   }
   return Done{};
+}
+
+// what: the path.
+ChildWork work_on(const std::string& what,
+                  const std::function<Status()>& change) {
+  ChildWork work;
+  work.what = what;
+  work.body = [change](int out) {
+    const Status changed = change();
+    const std::string_view said =
+        changed ? kDone : std::string_view(changed.error().message);
+    (void)!::write(out, said.data(), said.size());
+  };
+  work.deadline_ms = kDeadline_ms;
+  work.max_bytes = kMaxMessageBytes;
+  return work;
+}
+
+std::string why_not(const Result<std::string>& said) {
+  if (!said) return said.error().message;
+  return said->empty() ? "its writer crashed" : *said;
 }
 
 }  // namespace
@@ -75,42 +97,41 @@ void MetricsFile::use(const std::string& path) {
 }
 
 void MetricsFile::write(const std::string& text) {
-  if (path_.empty() || is_writing_) return;
+  if (path_.empty() || !is_idle()) return;
   is_writing_ = true;
-  ChildWork work;
-  work.what = path_;
-  work.body = [this, &text](int out) {
-    const Status written = write_metrics_file(path_, text);
-    const std::string_view said =
-        written ? kWritten : std::string_view(written.error().message);
-    (void)!::write(out, said.data(), said.size());
-  };
-  work.deadline_ms = kDeadline_ms;
-  work.max_bytes = kMaxMessageBytes;
-  children_.start(work, [this, path = path_](const Result<std::string>& said) {
-    on_written(said, path);
-  });
+  const auto write = [this, &text] { return write_metrics_file(path_, text); };
+  children_.start(work_on(path_, write),
+                  [this, path = path_](const Result<std::string>& said) {
+                    on_written(said, path);
+                  });
 }
 
 void MetricsFile::on_written(const Result<std::string>& said,
                              const std::string& path) {
   is_writing_ = false;
   if (path != path_) return remove(path);
-  const bool has_failed = !said || *said != kWritten;
+  const bool has_failed = !said || *said != kDone;
   if (has_failed && !has_failed_) {
-    const std::string why = !said           ? said.error().message
-                            : said->empty() ? path + ": its writer crashed"
-                                            : *said;
-    log_warning("MetricsFile={}: {}; tried again every {} s", path, why,
-                kPeriod_ms / 1000);
+    log_warning("MetricsFile={}: {}; tried again every {} s", path,
+                why_not(said), kPeriod_ms / 1000);
   }
   has_failed_ = has_failed;
 }
 
-void MetricsFile::remove(const std::string& path) const {
-  const Status removed = remove_metrics_file(path);
-  if (removed || removed.error().code == Code::kNotFound) return;
-  log_warning("MetricsFile={}: not removed: {}", path, removed.error().message);
+void MetricsFile::remove(const std::string& path) {
+  ++removals_;
+  const auto remove = [&path]() -> Status {
+    Status removed = remove_metrics_file(path);
+    // The directory is gone, too.
+    if (!removed && removed.error().code == Code::kNotFound) return Done{};
+    return removed;
+  };
+  children_.start(
+      work_on(path, remove), [this, path](const Result<std::string>& said) {
+        --removals_;
+        if (said && *said == kDone) return;
+        log_warning("MetricsFile={}: not removed: {}", path, why_not(said));
+      });
 }
 
 }  // namespace penstock

@@ -30,26 +30,29 @@ class MetricsFile {
   // children must outlive this object, except for its final callbacks.
   explicit MetricsFile(BoundedChildren& children) : children_(children) {}
 
-  // Sets the path; "": no file. Removes the file at the previous path.
+  // Sets the path; "": no file. A child removes the file at the previous path.
   void use(const std::string& path);
 
-  // Starts writing the text. Does nothing without a path, or while the last
-  // text is being written. Logs the first of consecutive failures.
+  // Starts writing the text. Does nothing without a path, or while a file is
+  // being written or removed. Logs the first of consecutive failures.
   void write(const std::string& text);
 
   bool is_used() const { return !path_.empty(); }
+  // True if no file is being written or removed.
+  bool is_idle() const { return !is_writing_ && removals_ == 0; }
 
   // A scrape every 15 s is frequent already.
   static constexpr uint64_t kPeriod_ms = 15'000;
 
  private:
   void on_written(const Result<std::string>& said, const std::string& path);
-  void remove(const std::string& path) const;
+  void remove(const std::string& path);
 
   BoundedChildren& children_;
   std::string path_;
   bool is_writing_ = false;
   bool has_failed_ = false;
+  int removals_ = 0;  // that run
 };
 
 }  // namespace penstock

@@ -1,17 +1,10 @@
 #include "node_agent/node_reporter.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/version.h"
 #include "node_agent/job_metrics.h"
 #include "node_agent/job_what_if.h"
 #include "node_agent/reporter.h"
-#include "report/file.h"
 
 namespace penstock {
 namespace {
@@ -56,21 +49,9 @@ JobReport NodeReporter::full_report_of(const Job& job, bool running,
 void NodeReporter::write_report(const Job& job) const {
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
-  const JobReport report = full_report_of(job, false, SIZE_MAX);
-  const pid_t child = ::fork();
-  if (child > 0) return;
-  // The child may hang on a slow disk, and must not hold the lock or the
-  // guardian's pipe meanwhile.
-  if (child == 0) ::close_range(3, ~0U, 0);
-  UniqueFd directory(::open(node_.config.report_dir.c_str(),
-                            O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  Status status =
-      directory ? write_report_file(directory.get(), report, job.uid, format)
-                : Status(system_error(errno, node_.config.report_dir));
-  if (!status) {
-    log_error("job {}: report: {}", job.id, status.error().message);
-  }
-  if (child == 0) ::_exit(0);
+  if (format == PENSTOCK_REPORT_NONE) return;
+  reports_.add({full_report_of(job, false, SIZE_MAX), job.uid, format,
+                node_.config.report_dir});
 }
 
 NodeStatus NodeReporter::node_status(uid_t uid) const {

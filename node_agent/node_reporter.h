@@ -4,6 +4,7 @@
 
 #include "node_agent/enforcer.h"
 #include "node_agent/node.h"
+#include "node_agent/report_queue.h"
 #include "report/metrics.h"
 #include "report/node_status.h"
 
@@ -11,8 +12,8 @@ namespace penstock {
 
 class NodeReporter {
  public:
-  NodeReporter(Node& node, const Enforcer& enforcer)
-      : node_(node), enforcer_(enforcer) {}
+  NodeReporter(Node& node, const Enforcer& enforcer, ReportQueue& reports)
+      : node_(node), enforcer_(enforcer), reports_(reports) {}
 
   // Without the timeline and the what-if curves, which are long.
   JobReport report_of(const Job& job, bool running) const;
@@ -21,8 +22,7 @@ class NodeReporter {
   JobReport full_report_of(const Job& job, bool running,
                            size_t max_points) const;
 
-  // Writes the final report to ReportDir. Forks, because the report is synced,
-  // and a slow disk must not delay recalls.
+  // Makes the final report, which is written to ReportDir soon.
   void write_report(const Job& job) const;
 
   // Lists the jobs of the reader with this uid; for root, all.
@@ -34,6 +34,7 @@ class NodeReporter {
  private:
   Node& node_;
   const Enforcer& enforcer_;
+  ReportQueue& reports_;
   uint64_t started_ns_ = monotonic_ns();
 };
 

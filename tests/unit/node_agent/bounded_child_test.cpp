@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/node_agent/hung_directory.h"
 
 using namespace penstock;
 
@@ -286,4 +287,57 @@ TEST_CASE("streamed output arrives until the reader or the deadline ends it") {
     CHECK(end->ok());
     CHECK(seen.size() == 25);
   }
+}
+
+TEST_CASE("work does not start again while its killed child hangs") {
+  ::signal(SIGCHLD, SIG_IGN);
+  test::HungDirectory hung;
+  if (!hung.is_there()) {
+    WARN("skipped: needs root and /dev/fuse");
+    return;
+  }
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  const SharedPid child;
+  const auto try_it = [&](const std::string& what) {
+    std::string why;
+    children.start({what,
+                    [&](int) {
+                      child.set();
+                      (void)::open(hung.path().c_str(), O_RDONLY);
+                    },
+                    kLong_ms, 10},
+                   [&why](const Result<std::string>& result) {
+                     why = result ? "done" : result.error().message;
+                   });
+    children.serve([&] { return !why.empty(); }, 200);
+    children.expire(monotonic_ns() + 2 * kLong_ms * 1'000'000);
+    return why;
+  };
+  CHECK(try_it("work") == "work: not done within 20000 ms");
+  REQUIRE(child.is_set());
+  CHECK(try_it("work") == "work: the last try still hangs");
+  CHECK(try_it("other") == "other: not done within 20000 ms");
+  hung.answer();
+  CHECK(child.ends());
+  CHECK(try_it("other") == "done");
+}
+
+TEST_CASE("outside of the event loop, children are served for a limited time") {
+  ::signal(SIGCHLD, SIG_IGN);
+  EventLoop loop = *EventLoop::create();
+  BoundedChildren children(loop);
+  std::string seen;
+  const auto note = [&](const Result<std::string>& result) {
+    seen += result ? *result : "-";
+  };
+  const auto is_done = [&] { return !seen.empty(); };
+  children.start({"hung", [](int) { ::pause(); }, kLong_ms, 10}, note);
+  children.serve(is_done, 50);
+  CHECK(seen.empty());
+  children.start({"quick", [](int out) { say(out, "x"); }, kLong_ms, 10}, note);
+  children.serve(is_done, kLong_ms);
+  CHECK(seen == "x");
+  children.end_all();
+  CHECK(seen == "x-");
 }

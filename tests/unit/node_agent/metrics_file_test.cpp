@@ -13,6 +13,7 @@
 
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/temp_dir.h"
+#include "tests/unit/node_agent/logged.h"
 
 namespace penstock {
 namespace {
@@ -144,7 +145,10 @@ class Daemon {
     REQUIRE(loop_.run());
     REQUIRE(done == steps.size());
   }
-  void end_children() { children_.end_all(); }
+  void end_children() {
+    children_.serve([this] { return file.is_idle(); }, 20'000);
+    children_.end_all();
+  }
 
  private:
   EventLoop loop_;
@@ -152,32 +156,6 @@ class Daemon {
 
  public:
   MetricsFile file;
-};
-
-// Captures standard error during its lifetime.
-class Logged {
- public:
-  Logged() : kept_(::dup(STDERR_FILENO)) {
-    REQUIRE(::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) == 0);
-    ::dup2(ends_[1], STDERR_FILENO);
-  }
-  ~Logged() {
-    ::dup2(kept_, STDERR_FILENO);
-    for (int fd : {kept_, ends_[0], ends_[1]}) ::close(fd);
-  }
-  // All output so far.
-  const std::string& text() {
-    char block[4096];
-    for (ssize_t size; (size = ::read(ends_[0], block, sizeof block)) > 0;) {
-      text_.append(block, size_t(size));
-    }
-    return text_;
-  }
-
- private:
-  int kept_;
-  int ends_[2] = {-1, -1};
-  std::string text_;
 };
 
 TEST_CASE("a file is removed once its path is no longer configured") {
@@ -219,19 +197,12 @@ TEST_CASE("a running writer does not restore a removed file") {
 
 TEST_CASE("an error is logged once, and again only after a success") {
   const Directory it;
-  Logged log;
+  test::Logged log;
   const std::string failed = "MetricsFile=" + it.file("dir/p.prom") + ": " +
                              it.file("dir") +
                              ": No such file or directory; tried again every "
                              "15 s\n";
-  const auto times = [&] {
-    size_t count = 0, at = 0;
-    for (const std::string& text = log.text();
-         (at = text.find(failed, at)) != text.npos; ++at) {
-      ++count;
-    }
-    return count;
-  };
+  const auto times = [&] { return log.count(failed); };
   Daemon daemon;
   daemon.file.use(it.file("dir/p.prom"));
   const auto writing = [&](auto condition) {
