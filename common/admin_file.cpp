@@ -5,24 +5,34 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
+#include "common/reader_acl.h"
 #include "common/whole_file.h"
 
 namespace penstock {
 namespace {
 
+Status admit_reader(int fd, const Replacement& file) {
+  if (file.reader == uid_t(-1) || file.reader == ::geteuid()) return Done{};
+  Status admitted = let_read(fd, file.reader);
+  if (!admitted && admitted.error().code == Code::kUnavailable &&
+      ::fchown(fd, file.reader, -1) == 0) {
+    return Done{};
+  }
+  if (!admitted) return std::move(admitted).error().wrap(file.name);
+  return Done{};
+}
+
 Status fill(int fd, const Replacement& file, std::string_view text) {
   if (const int error = write_whole(fd, text); error != 0) {
     return system_error(error, "cannot write " + file.name);
   }
-  // The owner changes last, so that no user can read an incomplete file.
+  // The reader is admitted last, so that no user can read an incomplete file.
   if (::fchmod(fd, file.mode) != 0) {
     return system_error(errno, "cannot set the mode of " + file.name);
   }
-  if (file.owner != uid_t(-1) && ::fchown(fd, file.owner, -1) != 0) {
-    return system_error(errno, "cannot give " + file.name + " to user " +
-                                   std::to_string(file.owner));
-  }
+  if (Status admitted = admit_reader(fd, file); !admitted) return admitted;
   if (file.sync && ::fsync(fd) != 0) {
     return system_error(errno, "cannot sync " + file.name);
   }

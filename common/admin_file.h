@@ -29,10 +29,13 @@ namespace penstock {
 struct Replacement {
   int dir_fd = -1;
   std::string name;
-  std::string aside;        // temporary file in the same directory
-  mode_t mode = 0600;       // regardless of the umask
-  uid_t owner = uid_t(-1);  // -1: the caller
-  bool sync = false;        // the file; the caller syncs the directory
+  std::string aside;   // temporary file in the same directory
+  mode_t mode = 0600;  // regardless of the umask
+  // A user who may read the file, which stays the caller's: then only these two
+  // may read it, and nobody may write. If the file system has no access control
+  // lists, the file is given to this user. -1: none.
+  uid_t reader = uid_t(-1);
+  bool sync = false;  // the file; the caller syncs the directory
 };
 
 // The file appears atomically: a new temporary file, renamed. It replaces an

@@ -12,9 +12,14 @@ namespace penstock {
 
 // Writes JOBID.json into the directory dir_fd, and JOBID.txt if format is
 // PENSTOCK_REPORT_TEXT or PENSTOCK_REPORT_UNSET. PENSTOCK_REPORT_NONE writes
-// nothing. Each file appears atomically (temporary file, fsync, rename),
-// replaces an earlier one of its name, belongs to uid and has mode 0400. Links
-// in the directory are never followed.
+// nothing. Each file appears atomically (temporary file, fsync, rename) and
+// replaces an earlier one of its name. It belongs to the caller, and only the
+// caller and the user uid can read it: see Replacement::reader. Links in the
+// directory are never followed.
+//
+// The report of an earlier run of the job (requeued) is kept first, as
+// JOBID.1.json and JOBID.1.txt for the first run, JOBID.2.json for the next. A
+// run is earlier if its report ends before this one starts.
 // Errors: kPermissionDenied, kNotFound, kIo  name the file and the cause
 //         (a full disk too). No partial file remains; a file that was complete
 //         stays.

@@ -5,8 +5,6 @@ import contextlib
 import json
 import os
 import pathlib
-import pwd
-import stat
 import unittest
 
 import agent_case
@@ -20,6 +18,8 @@ FIRST_ACT = ('for f in {pattern};'
 
 
 class Lending(agent_case.AgentCase):
+    cluster_options = {"agent": True, "users": 2}
+
     def test_a_lender_that_wants_its_cpu_back(self):
         busy = self.cluster.expose(
             embedded.build_directory() / "bin" / "busy")
@@ -133,10 +133,12 @@ class Lending(agent_case.AgentCase):
 
     def check_report(self, job):
         self.wait("the report", lambda: len(self.reports(job)) == 2)
-        uid = pwd.getpwnam(self.cluster.user).pw_uid
         for path in self.reports(job):
-            self.assertEqual(agent_case.owner_of(path), uid)
-            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o400)
+            self.assertEqual(agent_case.owner_of(path), 0)
+            for user, may_read in ((self.cluster.users[0], True),
+                                   (self.cluster.users[1], False)):
+                done = self.cluster.command("test", "-r", path, user=user)
+                self.assertEqual(done.returncode == 0, may_read, user)
         report = json.loads(
             pathlib.Path(self.reports(job)[0]).read_text("utf-8"))
         self.assertEqual(report["job_id"], job)

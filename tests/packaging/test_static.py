@@ -166,6 +166,30 @@ class Units(unittest.TestCase):
                 self.assertNotRegex(line, r"^\S+:\d+:")
 
 
+class OldReports(unittest.TestCase):
+    CONF = ROOT / "packaging" / "tmpfiles.d" / "penstock.conf"
+
+    def cleaned(self, conf, reports):
+        """Whether systemd-tmpfiles removes a report of a moment ago."""
+        with tempfile.TemporaryDirectory() as root:
+            report = pathlib.Path(root + reports, "1.json")
+            report.parent.mkdir(parents=True)
+            report.touch()
+            file = pathlib.Path(root, "penstock.conf")
+            file.write_text(conf, "utf-8")
+            done = run("systemd-tmpfiles", "--clean", f"--root={root}", file)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return not report.exists()
+
+    @needs("systemd-tmpfiles")
+    def test_only_old_reports_are_removed_from_the_default_directory(self):
+        conf = self.CONF.read_text("utf-8")
+        default = re.search(r'report_dir = "([^"]+)"', (
+            ROOT / "common" / "config.h").read_text("utf-8")).group(1)
+        self.assertFalse(self.cleaned(conf, default))
+        self.assertTrue(self.cleaned(conf.replace(" 90d", " 0"), default))
+
+
 class Others(unittest.TestCase):
     @needs("rpmspec")
     def test_the_spec_has_the_same_packages(self):

@@ -1,8 +1,14 @@
 #include "tools/penstock/report_job.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <ostream>
 
 #include "common/options.h"
+#include "common/unique_fd.h"
 #include "report/html_report.h"
 #include "report/json.h"
 #include "tools/penstock/client.h"
@@ -22,9 +28,27 @@ Error damaged(const std::string& path, uint32_t job_id,
                  "history the controller's record");
 }
 
+// A user can change a file of his own, so root does not rely on it.
+Result<std::string> read_report(const std::string& path) {
+  // O_NONBLOCK: opening a FIFO must not block.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat found {};
+  if (!file || ::fstat(file.get(), &found) != 0) {
+    return system_error(errno, path);
+  }
+  if (::geteuid() == 0 && found.st_uid != 0) {
+    return invalid(path + ": belongs to user " + std::to_string(found.st_uid) +
+                   ", who may have changed it; read it as that user");
+  }
+  return read_descriptor(file.get(), path, kMaxReportJsonBytes);
+}
+
 Result<JobReport> finished_report(uint32_t job_id, const Config& config) {
   std::string path = config.report_dir + "/" + std::to_string(job_id) + ".json";
-  Result<std::string> text = read_file(path, kMaxReportJsonBytes);
+  Result<std::string> text = read_report(path);
+  if (!text && text.error().code == Code::kLimit) {
+    return damaged(path, job_id, text.error().message);
+  }
   if (!text) return std::move(text).error();
   Result<JobReport> report = parse_report(*text);
   if (!report) return damaged(path, job_id, report.error().message);

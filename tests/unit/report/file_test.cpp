@@ -1,8 +1,12 @@
 #include "report/file.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -84,20 +88,98 @@ TEST_CASE("the format determines the files that are written") {
   }
 }
 
-TEST_CASE("only the user can read the report") {
+// Whether a process of this user, in this group, can open the file.
+bool may_open(const fs::path& path, uid_t user, gid_t group, int flags) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_other = ::setgroups(0, nullptr) == 0 &&
+                          ::setgid(group) == 0 && ::setuid(user) == 0;
+    ::_exit(is_other && ::open(path.c_str(), flags) >= 0 ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status == 0;
+}
+
+uid_t owner_of(const fs::path& path) {
+  struct stat info {};
+  REQUIRE(::stat(path.c_str(), &info) == 0);
+  return info.st_uid;
+}
+
+constexpr uid_t kUser = 12345, kOther = 12346;
+constexpr gid_t kGroup = 100;  // that both are in, and root's files may be
+
+TEST_CASE("only the user can read the report, and only root can change it") {
+  if (::getuid() != 0) {
+    WARN("skipped: only root can let a user read its file");
+    return;
+  }
   Directory directory;
-  uid_t user = ::getuid() == 0 ? 12345 : ::getuid();
+  REQUIRE(::chmod(directory.path.c_str(), 0711) == 0);
   mode_t before = ::umask(0777);
-  Status status = write_report_file(directory.fd.get(), kReport, user,
+  Status status = write_report_file(directory.fd.get(), kReport, kUser,
                                     PENSTOCK_REPORT_TEXT);
   ::umask(before);
   REQUIRE(status);
   for (const char* name : {"4711.json", "4711.txt"}) {
-    struct stat info {};
-    REQUIRE(::stat((directory.path / name).c_str(), &info) == 0);
-    CHECK(info.st_uid == user);
-    CHECK((info.st_mode & 07777) == 0400);
+    const fs::path path = directory.path / name;
+    CHECK(owner_of(path) == 0);
+    REQUIRE(::chown(path.c_str(), -1, kGroup) == 0);
+    CHECK(may_open(path, kUser, kGroup, O_RDONLY));
+    CHECK_FALSE(may_open(path, kUser, kGroup, O_WRONLY));
+    CHECK_FALSE(may_open(path, kOther, kGroup, O_RDONLY));
   }
+}
+
+TEST_CASE("without access control lists the report belongs to its user") {
+  if (::getuid() != 0 || ::unshare(CLONE_NEWNS) != 0 ||
+      ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    WARN("skipped: only root can mount a file system");
+    return;
+  }
+  Directory directory;
+  REQUIRE(::mount("none", directory.path.c_str(), "ramfs", 0, "mode=0711") ==
+          0);
+  const UniqueFd fd(
+      ::open(directory.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  CHECK(write_report_file(fd.get(), kReport, kUser, PENSTOCK_REPORT_JSON));
+  const fs::path path = directory.path / "4711.json";
+  CHECK(owner_of(path) == kUser);
+  CHECK(may_open(path, kUser, kGroup, O_RDONLY));
+  CHECK_FALSE(may_open(path, kOther, kGroup, O_RDONLY));
+  JobReport next = kReport;
+  next.start_unix_s = *kReport.end_unix_s + 60;
+  next.end_unix_s = next.start_unix_s + 60;
+  CHECK(write_report_file(fd.get(), next, kUser, PENSTOCK_REPORT_JSON));
+  CHECK(directory.text("4711.1.json") == to_json(kReport));
+  ::umount2(directory.path.c_str(), MNT_DETACH);
+}
+
+TEST_CASE("the reports of a requeued job's earlier runs are kept") {
+  Directory directory;
+  JobReport report = kReport;
+  const auto write_run = [&](double start_unix_s) {
+    report.start_unix_s = start_unix_s;
+    report.end_unix_s = start_unix_s + 100;
+    REQUIRE(write_report_file(directory.fd.get(), report, ::getuid(),
+                              PENSTOCK_REPORT_TEXT));
+    return to_json(report);
+  };
+  const std::string first = write_run(1000);
+  const std::string second = write_run(2000);
+  const std::string third = write_run(3000);
+  CHECK(directory.text("4711.json") == third);
+  CHECK(directory.text("4711.1.json") == first);
+  CHECK(directory.text("4711.2.json") == second);
+  CHECK(fs::exists(directory.path / "4711.2.txt"));
+  CHECK(directory.entries() == 6);
+  // A later step of the same run.
+  report.end_unix_s = 3500;
+  REQUIRE(write_report_file(directory.fd.get(), report, ::getuid(),
+                            PENSTOCK_REPORT_TEXT));
+  CHECK(directory.text("4711.json") == to_json(report));
+  CHECK(directory.entries() == 6);
 }
 
 TEST_CASE("an earlier report and a leftover temporary file are replaced") {
@@ -180,17 +262,20 @@ TEST_CASE("each obstacle gives an error") {
     CHECK(status.error().message.starts_with(
         "cannot remove the left-over file .4711.json.new: "));
   }
-  SECTION("a user who cannot become the file's owner") {
+  SECTION("a caller who cannot keep the earlier run's report") {
     Directory directory;
-    REQUIRE(::chmod(directory.path.c_str(), 0777) == 0);
-    if (::getuid() == 0) REQUIRE(::seteuid(65534) == 0);
-    Status status =
-        write_report_file(directory.fd.get(), kReport, 0, PENSTOCK_REPORT_JSON);
-    REQUIRE(::seteuid(::getuid()) == 0);
+    JobReport earlier = kReport;
+    earlier.end_unix_s = kReport.start_unix_s - 1;
+    REQUIRE(write_report_file(directory.fd.get(), earlier, ::getuid(),
+                              PENSTOCK_REPORT_JSON));
+    fs::create_directory(directory.path / "4711.1.txt");
+    std::ofstream(directory.path / "4711.txt") << "the earlier run";
+    Status status = write_report_file(directory.fd.get(), kReport, ::getuid(),
+                                      PENSTOCK_REPORT_JSON);
     REQUIRE_FALSE(status);
-    CHECK(status.error().code == Code::kPermissionDenied);
-    CHECK(status.error().message.starts_with("cannot give 4711.json to user"));
-    CHECK(directory.entries() == 0);
+    CHECK(status.error().message.starts_with(
+        "cannot keep 4711.txt as 4711.1.txt: "));
+    CHECK(directory.text("4711.json") == to_json(earlier));
   }
 }
 

@@ -221,6 +221,21 @@ TEST_CASE("another user's job is refused, running or finished") {
       "job 5: only its user may read its report"));
 }
 
+TEST_CASE("root does not rely on a report that its user can change") {
+  if (::geteuid() != 0) return;
+  Site site([](const penstock_status&, FakeAnswer& answer) {
+    answer.reply.status = ENOENT;
+  });
+  site.directory.write("4711.json", to_json(samples::input_bound()));
+  REQUIRE(site.run({.job_id = 4711}));
+  REQUIRE(::chown(site.directory.file("4711.json").c_str(), 65534, -1) == 0);
+  const Status status = site.run({.job_id = 4711});
+  REQUIRE_FALSE(status);
+  CHECK_THAT(status.error().message,
+             Catch::Matchers::ContainsSubstring(
+                 "belongs to user 65534, who may have changed it"));
+}
+
 TEST_CASE("an answer without a report is refused") {
   Site site([](const penstock_status&, FakeAnswer& answer) {
     answer.document = "[]";
