@@ -198,7 +198,7 @@ const std::vector<ConfigKey>& config_keys() {
            "no metrics are written"),
       field_key("ManagedCPUs", &Config::managed_cpus, cpu_list,
                 "a CPU list such as 0-3,8, with CPUs 0 to 4095", same,
-                "all online CPUs"),
+                "all but those kept for the system"),
       text("GPUType", &Config::gpu_type, is_config_name, kNameRule,
            "profiles name theirs"),
       path("SubmitTable", &Config::submit_table),

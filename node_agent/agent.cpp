@@ -62,6 +62,7 @@ Agent::Agent(Machine machine, Config config)
                 [this](GrantCause cause) { rebalancer_.request(cause); }),
       pools_(node_, children_, replan()),
       gpus_(node_, children_, replan()),
+      system_cpus_(node_, children_),
       scanner_(node_.machine.proc, node_.machine.backend),
       sampler_(node_.machine.backend, node_.machine.proc),
       enforcer_(node_.machine.backend, node_.machine.proc, node_.machine.sched,
@@ -109,6 +110,7 @@ Status Agent::start() {
 
   rebalancer_.rebalance(GrantCause::kAgentStart);
   gpus_.look_for_gpus(GrantCause::kAgentStart);
+  system_cpus_.look(monotonic_ns());
   if (Status linked = controllers_.start(); !linked) return linked;
   metrics_file_.use(node_.config.metrics_file);
   write_metrics();
@@ -130,6 +132,7 @@ Status Agent::start_timers() {
   const auto beat = [this] {
     control_loop_.beat();
     look_for_clean_up();
+    system_cpus_.look(monotonic_ns());
   };
   const std::pair<uint64_t, EventLoop::Callback> others[] = {
       {kBeat_ms, beat},
@@ -189,6 +192,7 @@ void Agent::reload(Config config) {
                                       node_.config.sample_period_ms);
   rebalancer_.rebalance(GrantCause::kReload);
   gpus_.look_for_gpus(GrantCause::kReload);
+  system_cpus_.look_again();
   metrics_file_.use(node_.config.metrics_file);
   write_metrics();
   log_info("configuration reloaded");

@@ -27,6 +27,7 @@
 #include "node_agent/sampler.h"
 #include "node_agent/scanner.h"
 #include "node_agent/server.h"
+#include "node_agent/system_cpus.h"
 #include "node_agent/task_lifecycle.h"
 
 namespace penstock {
@@ -69,6 +70,7 @@ class Agent {
   ProfileLoader profiles_;
   PoolDevices pools_;
   GpuWatch gpus_;
+  SystemCpus system_cpus_;
   CacheSweep cache_sweep_;
   Scanner scanner_;
   Sampler sampler_;

@@ -39,10 +39,13 @@ int Node::pool_of(const Job& job) const {
 
 CpuSet Node::idle_cpus() const {
   if (!config.lend_idle || is_off()) return CpuSet();
+  if (!why_idle_not_lent().empty()) return CpuSet();
   CpuSet idle = machine.topology.cpus;
   if (auto named = CpuSet::parse(config.managed_cpus);
       named && !named->empty()) {
     idle = idle & *named;
+  } else {
+    idle = idle - *system_cpus;
   }
   // Jobs that started while penstockd was down were not announced.
   Result<CpuSet> held = machine.backend.slurm_cpus();
@@ -50,6 +53,14 @@ CpuSet Node::idle_cpus() const {
   idle = idle - *held;
   for (const auto& [id, job] : registry.jobs()) idle = idle - job.cpus();
   return whole_cores(idle, machine.topology.core_of_cpu);
+}
+
+std::string Node::why_idle_not_lent() const {
+  if (!config.lend_idle || !config.managed_cpus.empty() || system_cpus) {
+    return "";
+  }
+  return "the CPUs that Slurm keeps for the system are unknown: " +
+         system_cpus.error().message;
 }
 
 std::vector<SavedTask> Node::saved_tasks() const {

@@ -48,6 +48,9 @@ struct Node {
   // Set while Penstock is off: jobs are watched, and have only what Slurm gave
   // them.
   std::optional<double> off_since_unix_s;
+  // The CPUs kept for the system; an error: unknown, with the reason.
+  Result<CpuSet> system_cpus =
+      Error{Code::kUnavailable, 0, "Slurm has not been asked yet"};
   ProcessEvents process_events = ProcessEvents::kPolling;
   LatencyRecord rebalance_latency;
   LatencyRecord grant_latency;  // from a controller's decision until enforced
@@ -57,8 +60,11 @@ struct Node {
   bool manages(const penstock_wire_options& options) const;
   // The job's index into Config::pools; -1: none.
   int pool_of(const Job& job) const;
-  // Lendable CPUs that no job holds, whether announced or not.
+  // Lendable CPUs that no job holds, whether announced or not. Without
+  // ManagedCPUs: none while system_cpus is unknown.
   CpuSet idle_cpus() const;
+  // Why there are none despite LendIdle=yes; "": they may be lent.
+  std::string why_idle_not_lent() const;
   std::vector<SavedTask> saved_tasks() const;
   // Saves the tasks for a restart.
   void save_state();

@@ -64,6 +64,7 @@ NodeStatus NodeReporter::node_status(uid_t uid) const {
   status.agent_cpu_s = own_cpu_s();
   status.cores = double(node_.machine.topology.cpus.size());
   status.off_since_unix_s = node_.off_since_unix_s;
+  status.idle_not_lent = node_.why_idle_not_lent();
   status.rebalance = figures_of(node_.rebalance_latency);
   status.recall = figures_of(enforcer_.recall_latency());
   status.launch = figures_of(node_.launch_latency);

@@ -209,6 +209,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("agent_cpu_s", it.agent_cpu_s);
   visit("cores", it.cores);
   visit("off_since_unix_s", it.off_since_unix_s);
+  visit("idle_not_lent", it.idle_not_lent, {.optional = true});
   visit("rebalance", it.rebalance);
   visit("recall", it.recall);
   visit("launch", it.launch);

@@ -45,6 +45,8 @@ struct NodeStatus {
   double agent_cpu_s = 0;  // CPU time of penstockd
   double cores = 0;        // CPUs usable by managed jobs or for lending
   std::optional<double> off_since_unix_s;  // nullopt: Penstock is on
+  // Why idle CPUs are not lent despite LendIdle=yes; "": they may be.
+  std::string idle_not_lent;
   // From the exit of a job's last task until the kernel has the new grants.
   LatencyFigures rebalance;
   // From the owner's need of a lent CPU until the away thread is home.

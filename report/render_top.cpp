@@ -76,6 +76,10 @@ std::string render_top(const NodeStatus& status, const TextStyle& style) {
                     date_text(*status.off_since_unix_s)),
         4, Page::Tone::kBad);
   }
+  if (!status.idle_not_lent.empty()) {
+    page.line("  idle CPUs are not lent: " + status.idle_not_lent, 4,
+              Page::Tone::kBad);
+  }
   page.line(latency_text("rebalance", status.rebalance));
   page.line(latency_text("recall", status.recall));
   page.line(latency_text("launch", status.launch));

@@ -284,7 +284,7 @@ class EmbeddedCluster:
         slurm_files.write_penstock_conf(self.directory, self.node, policy,
                                         pools, lines)
         self._start_daemon("penstockd", self.build / "bin" / "penstockd", "-f",
-                           f"{self.directory}/penstock.conf")
+                           f"{self.directory}/penstock.conf", "-N", self.node)
         self._wait("penstockd's socket", self._agent_answers,
                    DAEMON_TIMEOUT_S, ("penstockd",))
 

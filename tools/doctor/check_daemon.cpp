@@ -78,6 +78,14 @@ Finding check_answer(const Config& config, const std::string& version,
                                status->node));
 }
 
+Finding check_idle(const NodeStatus& status) {
+  const char* check = "idle CPUs";
+  if (status.idle_not_lent.empty()) return ok(check, "may be lent");
+  return warn(check, "not lent: " + status.idle_not_lent,
+              "penstock.conf: add the line ManagedCPUs= with the CPUs that may "
+              "be lent, or LendIdle=no; systemctl reload penstockd");
+}
+
 // Compares the mark in StateDir, which the next penstockd will read, with the
 // state of the running one.
 Findings check_switch(const Config& config,
@@ -118,6 +126,7 @@ Findings check_agent(const Config& config, const std::string& version) {
   if (!any_failed(findings)) {
     findings.push_back(check_answer(config, version, status));
   }
+  if (status && config.lend_idle) findings.push_back(check_idle(*status));
   const Findings of_switch = check_switch(config, status);
   findings.insert(findings.end(), of_switch.begin(), of_switch.end());
   return findings;

@@ -138,32 +138,4 @@ Findings check_slurm_conf(const Places& places) {
           check_constrain_cores(places)};
 }
 
-namespace {
-
-bool keeps_cpus(const SlurmSetting& it) {
-  return ::strcasecmp(it.key.c_str(), "CpuSpecList") == 0 ||
-         (::strcasecmp(it.key.c_str(), "CoreSpecCount") == 0 &&
-          it.value != "0");
-}
-
-}  // namespace
-
-// penstockd considers every CPU without a job idle. The keys are in lines of
-// nodes; which line is this node's is not determined.
-Findings check_core_spec(const Places& places, const Config& config) {
-  if (!config.lend_idle || !config.managed_cpus.empty()) return {};
-  const auto conf = read_slurm_conf(places.slurm_conf, read_text);
-  if (!conf) return {};  // check_slurm_conf() reports it
-  const auto set = std::ranges::find_if(conf->settings, keeps_cpus);
-  if (set == conf->settings.end()) return {};
-  return {warn(set->key,
-               fmt::format("{}: {}={} keeps CPUs for the system, which "
-                           "Penstock would lend while they idle, if that line "
-                           "is this node's",
-                           set->place(), set->key, set->value),
-               places.config_path +
-                   ": add the line ManagedCPUs= with the CPUs that jobs may "
-                   "have; systemctl restart penstockd")};
-}
-
 }  // namespace penstock::doctor

@@ -105,8 +105,6 @@ Findings examine(const Places& places) {
   add("plugin",
       [&] { return check_plugin(places, config_or_defaults(places), slurm); });
   add("slurm.conf", [&] { return check_slurm_conf(places); });
-  add("CoreSpecCount",
-      [&] { return check_core_spec(places, config_or_defaults(places)); });
   add("job_submit", [&] { return check_job_submit(places, slurm); });
   add("penstock.conf", [&] { return check_config(places); });
   add("cgroup", [&] {

@@ -47,7 +47,6 @@ using Installed = std::optional<SlurmVersion>;
 Findings check_slurm_version(const Result<SlurmVersion>& installed,
                              const std::string& built_for);
 Findings check_slurm_conf(const Places& places);
-Findings check_core_spec(const Places& places, const Config& config);
 Findings check_plugin(const Places& places, const Config& config,
                       const Installed& slurm);
 Findings check_job_submit(const Places& places, const Installed& slurm);

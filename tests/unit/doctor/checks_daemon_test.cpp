@@ -40,6 +40,21 @@ TEST_CASE("a penstockd of this version is ok, of another version a warning") {
   CHECK(other.found == "runs " + theirs + ", but this command is of 9.9.9");
 }
 
+TEST_CASE("idle CPUs that are not lent are a warning with the reason") {
+  const std::string version = samples::node().version;
+  CHECK(finding_of(check(answer_node, version), "idle CPUs").verdict ==
+        Verdict::kOk);
+  const auto unknown = [](const penstock_status&, FakeAnswer& answer) {
+    NodeStatus status = samples::node();
+    status.idle_not_lent = "slurmctld is down";
+    answer.document = to_json(status);
+  };
+  const Finding found = finding_of(check(unknown, version), "idle CPUs");
+  CHECK(found.verdict == Verdict::kWarn);
+  CHECK(has(found.found, "slurmctld is down"));
+  CHECK(has(found.remedy, "ManagedCPUs="));
+}
+
 TEST_CASE("a silent penstockd and an invalid answer are failures") {
   const auto silent = [](const penstock_status&, FakeAnswer& answer) {
     answer.silent = true;

@@ -66,30 +66,6 @@ TEST_CASE(
   CHECK(for_configless(other).remedy == other.remedy);
 }
 
-TEST_CASE(
-    "CPUs that Slurm reserves for the system are a warning if they may be "
-    "lent") {
-  FakeSite site;
-  Config config;
-  CHECK(check_core_spec(site.places, config).empty());
-  site.write("slurm.conf", "NodeName=n[1-4] CPUs=8 CoreSpecCount=0\n");
-  CHECK(check_core_spec(site.places, config).empty());
-  site.write("slurm.conf", "NodeName=n[1-4] CPUs=8 CPUSpecList=0,7\n");
-  const Finding kept = check_core_spec(site.places, config).at(0);
-  CHECK(kept.verdict == Verdict::kWarn);
-  CHECK(has(kept.found, site.file("slurm.conf") + ":1: CPUSpecList=0,7"));
-  CHECK(has(kept.remedy, "ManagedCPUs="));
-  site.write("slurm.conf",
-             "NodeName=g1 CPUs=8 CpuSpecList=0\nNodeName=c1 CoreSpecCount=0\n");
-  CHECK(has(check_core_spec(site.places, config).at(0).found,
-            ":1: CpuSpecList=0"));
-  config.managed_cpus = "1-6";
-  CHECK(check_core_spec(site.places, config).empty());
-  config = {};
-  config.lend_idle = false;
-  CHECK(check_core_spec(site.places, config).empty());
-}
-
 TEST_CASE("a complete slurm.conf and cgroup.conf are ok") {
   FakeSite site;
   site.write("slurm.conf",
