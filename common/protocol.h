@@ -76,7 +76,7 @@ struct penstock_task_start {
   uint32_t gid;
   int32_t pid;
   uint64_t callback_ns; /* time in our callbacks of this step so far */
-  char gpus[64];        /* SLURM_STEP_GPUS or SLURM_JOB_GPUS, or "" */
+  char gpus[64];        /* as Slurm set SLURM_STEP_GPUS; "": none */
   char job_name[64];
   struct penstock_wire_options options;
 };

@@ -1,6 +1,7 @@
 // Callbacks in slurmstepd. After any failure the job runs as without Penstock.
 #include <cstdio>
 
+#include "spank_plugin/gpu_list.h"
 #include "spank_plugin/hooks.h"
 #include "spank_plugin/messages.h"
 #include "spank_plugin/step_groups.h"
@@ -75,8 +76,9 @@ penstock_task_start make_task_start(spank_t spank) {
   message.pid = item<pid_t>(spank, S_TASK_PID, 0);
   message.options = now.asked.options();
   char text[256];
-  if (job_variable(spank, "SLURM_STEP_GPUS", text) ||
-      job_variable(spank, "SLURM_JOB_GPUS", text))
+  // Without Slurm's plugin the variables are the user's.
+  if (is_loaded("gres_gpu.so") &&
+      job_variable(spank, gpu_variable(message.step_id), text))
     set_field(message.gpus, text);
   if (job_variable(spank, "SLURM_JOB_NAME", text))
     set_printable(message.job_name, text);

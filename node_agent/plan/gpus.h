@@ -75,8 +75,7 @@ std::string describe(const std::vector<Gpu>& gpus,
 size_t gpu_count(std::string_view slurm_gpus);
 
 // The CPUs near any of a task's GPUs. slurm_gpus is penstock_task_start's field
-// ("0,2-3"); it comes from the job's environment and may hold anything.
-// Malformed text and unknown GPUs give no CPUs.
+// ("0,2-3"). Malformed text and unknown GPUs give no CPUs.
 CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,
                  std::string_view slurm_gpus);
 

@@ -38,6 +38,26 @@ class Messages(cluster_case.ClusterCase):
         self.cluster.wait_job(job)
         self.assertEqual(self.cluster.output(job).split()[0], str(start.pid))
 
+    # Slurm sets one of the two variables and removes it from jobs without GPUs;
+    # the other one stays what the user made it.
+    def test_gpus_are_those_of_slurm_whatever_the_user_exports(self):
+        false = {"SLURM_JOB_GPUS": "1", "SLURM_STEP_GPUS": "1"}
+        exported = "".join(f"export {name}={value}\n"
+                           for name, value in false.items())
+        as_flag = ",".join(f"{name}={value}" for name, value in false.items())
+        for gpus in (0, 1):
+            true = "0" if gpus else ""
+            for how in ({"env": false},
+                        {"flags": [f"--export=ALL,{as_flag}"]}):
+                job = self.cluster.sbatch(
+                    f"#!/bin/sh\n{exported}srun sleep 1\n", gpus=gpus, **how)
+                self.cluster.wait_job(job)
+                for step in (protocol.BATCH_STEP, 0):
+                    with self.subTest(gpus=gpus, how=how, step=step):
+                        start = self.agent.wait_for(
+                            protocol.TASK_START, job_id=job, step_id=step)[0]
+                        self.assertEqual(start.gpus, true)
+
     def test_its_version_and_slurms_are_in_the_log(self):
         done = self.cluster.srun("true")
         self.assertEqual(done.returncode, 0, done.stderr)

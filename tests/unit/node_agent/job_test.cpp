@@ -80,7 +80,7 @@ TEST_CASE("more reporting processes do not increase a job's pool shares") {
   CHECK(job.shares() == 1);
   std::strcpy(task.start.gpus, "0-2");
   CHECK(job.shares() == 3);
-  std::strcpy(task.start.gpus, "0-63");  // claimed by its environment
+  std::strcpy(task.start.gpus, "0-63");
   CHECK(job.shares() == 4);
 }
 
