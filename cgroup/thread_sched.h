@@ -1,5 +1,5 @@
-// Affinity and scheduling policy of single threads. The functions are virtual
-// so that tests inject failures.
+// Affinity (common/cpu_affinity.h) and scheduling policy of single threads. The
+// functions are virtual so that tests inject failures.
 #pragma once
 
 #include <sys/types.h>

@@ -77,6 +77,8 @@ RESERVED = {
     r"common/slurm_release\.h": ["select_ext/job_submit",
                                  "select_ext/ctld/slurm_api.cpp"],
     r"munge\.h": ["link", "loader/peer/munge_authority.cpp"],
+    # Its cpu_set_t is too small for large machines.
+    r"sched\.h": ["common/cpu_affinity.cpp", "cgroup"],
     r"zmq\.h(pp)?": ["link"],
     r"sqlite3\.h": ["select_ext/ctld"],
     r"systemd/": ["common"],

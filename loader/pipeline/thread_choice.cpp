@@ -1,19 +1,17 @@
 #include "loader/pipeline/thread_choice.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "common/cpu_affinity.h"
 #include "common/units.h"
 
 namespace penstock {
 
 size_t own_cpus() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
+  return std::max<size_t>(1, cpu_affinity(0).value_or(CpuSet()).size());
 }
 
 size_t entitled_threads(const char* slurm_cpus_per_task, size_t affinity_cpus) {

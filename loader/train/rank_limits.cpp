@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/cpu_affinity.h"
 #include "common/protocol.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
@@ -104,23 +105,18 @@ int RankLimits::ask(uint32_t millicores, uint64_t bytes_per_s, bool ends,
 }
 
 bool RankLimits::set_affinity(double cores) {
-  cpu_set_t now;
   if (cores != std::floor(cores)) return false;
-  if (::sched_getaffinity(0, sizeof now, &now) != 0) return false;
-  const int all = CPU_COUNT(&now);
+  const CpuSet now = cpu_affinity(0).value_or(CpuSet());
+  const int all = static_cast<int>(now.size());
   const int wanted = static_cast<int>(cores);
   if (wanted < 1 || wanted > all) return false;
-  cpu_set_t some;
-  CPU_ZERO(&some);
-  int skipped = first_cpu(wanted, all);
-  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&some) < wanted; ++cpu) {
-    if (CPU_ISSET(cpu, &now) && skipped-- <= 0) CPU_SET(cpu, &some);
-  }
+  const auto first = now.cpus().begin() + first_cpu(wanted, all);
+  const CpuSet some(std::vector<int>(first, first + wanted));
   for (pid_t tid : own_threads()) {
-    cpu_set_t before;
-    if (::sched_getaffinity(tid, sizeof before, &before) != 0) continue;
-    affinities_[tid] = before;
-    (void)::sched_setaffinity(tid, sizeof some, &some);
+    Result<CpuSet> before = cpu_affinity(tid);
+    if (!before) continue;
+    affinities_[tid] = *std::move(before);
+    (void)set_cpu_affinity(tid, some);
   }
   return true;
 }
@@ -131,9 +127,8 @@ void RankLimits::restore_affinity() {
   if (own == affinities_.end()) return;
   for (pid_t tid : own_threads()) {
     const auto known = affinities_.find(tid);
-    const cpu_set_t& set =
-        known == affinities_.end() ? own->second : known->second;
-    (void)::sched_setaffinity(tid, sizeof set, &set);
+    (void)set_cpu_affinity(
+        tid, known == affinities_.end() ? own->second : known->second);
   }
   affinities_.clear();
 }

@@ -2,13 +2,14 @@
 // penstockd, or by affinity to whole CPUs if penstockd cannot.
 #pragma once
 
-#include <sched.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "common/units.h"
 #include "wire/analysis_messages.h"
 
 namespace penstock {
@@ -40,8 +41,8 @@ class RankLimits {
   void restore_affinity();
 
   std::string socket_path_;
-  std::map<pid_t, cpu_set_t> affinities_;  // of all threads before the limit
-  bool held_ = false;                      // penstockd has limits for this rank
+  std::map<pid_t, CpuSet> affinities_;  // of all threads before the limit
+  bool held_ = false;                   // penstockd has limits for this rank
   uint32_t millicores_ = 0;
   uint64_t bytes_per_s_ = 0;
   uint64_t renewed_ns_ = 0;

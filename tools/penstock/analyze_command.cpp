@@ -1,6 +1,5 @@
 // `penstock analyze`: starts the command, measures its ranks cell by cell, and
 // prints the findings.
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <ostream>
 
 #include "common/clock.h"
+#include "common/cpu_affinity.h"
 #include "common/options.h"
 #include "common/units.h"
 #include "tools/analyze/command_process.h"
@@ -114,9 +114,7 @@ Status check_hellos(const std::vector<AnalysisHello>& hellos) {
 
 // CPUs of this process, which the command inherits.
 double own_cpus() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
+  return std::max(1.0, double(cpu_affinity(0).value_or(CpuSet()).size()));
 }
 
 PlanFacts facts_of(const std::vector<AnalysisHello>& hellos,
