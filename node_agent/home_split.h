@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -24,6 +25,16 @@ struct HomeSplit {
   CpuSet cpus;    // all CPUs that Slurm gave
   CpuSet loader;  // the loader's part; empty: not split
   CpuSet trainer() const { return cpus - loader; }
+  bool has_part(const CpuSet& mask) const {
+    return !loader.empty() && (mask == loader || mask == trainer());
+  }
+};
+
+// Whose choice the CPUs of a split task's threads are. A user may pin a thread
+// to exactly the CPUs of one part.
+struct SplitThreads {
+  std::map<pid_t, bool> ours;  // restricted by apply(); true: to the loader's
+  std::set<pid_t> users;       // have a part by their user's choice
 };
 
 class HomeSplitter {
@@ -34,16 +45,35 @@ class HomeSplitter {
   // Restricts each thread of the processes to its side. Skips threads in
   // `skipped` (they are away) and threads with an affinity set by the user. A
   // thread that ends meanwhile is no error. Call again after new threads
-  // appear: they inherit their creator's affinity.
+  // appear: they inherit their creator's affinity. Updates `threads`.
   void apply(const HomeSplit& split, const std::set<pid_t>& pids,
-             const std::set<pid_t>& loader_tids,
-             const std::set<pid_t>& skipped) const;
+             const std::set<pid_t>& loader_tids, const std::set<pid_t>& skipped,
+             SplitThreads& threads) const;
 
   // Restores all CPUs for each thread of the task's process tree that apply()
-  // restricted. Does nothing if the split has no loader part.
-  void undo(const HomeSplit& split, const TaskId& task) const;
+  // restricted, and forgets `threads.ours`.
+  void undo(const HomeSplit& split, const TaskId& task,
+            SplitThreads& threads) const;
+
+  // The same after penstockd has ended: for each thread that has a part's CPUs
+  // and is not in `users`. Does nothing if the split has no loader part.
+  void undo_saved(const HomeSplit& split, const TaskId& task,
+                  const std::set<pid_t>& users) const;
 
  private:
+  struct Thread {
+    pid_t pid = 0;
+    pid_t tid = 0;
+    CpuSet mask;
+  };
+  // The threads that have the CPUs of one part.
+  std::vector<Thread> in_parts(const HomeSplit& split,
+                               const TaskId& task) const;
+  bool is_ours(const HomeSplit& split, const Thread& thread,
+               const SplitThreads& threads) const;
+  bool inherited(const Thread& thread, bool of_loader,
+                 const SplitThreads& threads) const;
+
   const ProcReader& proc_;
   const ThreadSched& sched_;
 };

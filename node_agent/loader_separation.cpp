@@ -39,25 +39,31 @@ void LoaderSeparation::keep_apart(Task& task) const {
       (unit.away ? away : loaders).insert(thread.home.task.tid);
     }
   }
+  const std::set<pid_t> users = task.split_threads.users;
   splitter_.apply({task.home.affinity, task.loader_cpus}, task.processes,
-                  loaders, away);
+                  loaders, away, task.split_threads);
+  // The guardian must know which threads to leave alone.
+  if (task.split_threads.users != users) node_.save_state();
 }
 
 void LoaderSeparation::put_together(Task& task) const {
   if (task.loader_cpus.empty()) return;
   const HomeSplit split{task.home.affinity, task.loader_cpus};
-  splitter_.undo(split, task.id);
+  splitter_.undo(split, task.id, task.split_threads);
   // Away threads will return to all CPUs.
   for (Unit& unit : task.units) {
     for (LoaderThread& thread : unit.threads) {
       CpuSet& mask = thread.home.affinity;
-      if (mask == split.loader || mask == split.trainer()) mask = split.cpus;
+      const pid_t tid = thread.home.task.tid;
+      if (task.split_threads.users.contains(tid)) continue;
+      if (split.has_part(mask)) mask = split.cpus;
     }
   }
 }
 
 void LoaderSeparation::undo(const SavedTask& task) const {
-  splitter_.undo({task.home.affinity, task.loader_cpus}, task.home.task);
+  splitter_.undo_saved({task.home.affinity, task.loader_cpus}, task.home.task,
+                       task.pinned_tids);
 }
 
 }  // namespace penstock

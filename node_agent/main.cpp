@@ -108,7 +108,8 @@ void clean_up_after(const Kernel& kernel, int state_dir_fd) {
   const Status swept = last_sweep(backend, find_home);
   const HomeSplitter splitter(kernel.proc, kernel.sched);
   for (const SavedTask& task : saved) {
-    splitter.undo({task.home.affinity, task.loader_cpus}, task.home.task);
+    splitter.undo_saved({task.home.affinity, task.loader_cpus}, task.home.task,
+                        task.pinned_tids);
   }
   if (swept) {
     log_warning(

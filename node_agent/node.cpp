@@ -68,8 +68,8 @@ std::vector<SavedTask> Node::saved_tasks() const {
   for (const auto& [id, job] : registry.jobs()) {
     for (const auto& [pid, task] : job.tasks) {
       saved.push_back({task.start, task.home, job.started_unix_s,
-                       task.loader_cpus, accounts.of(id),
-                       hanging_processes(task)});
+                       task.loader_cpus, task.split_threads.users,
+                       accounts.of(id), hanging_processes(task)});
     }
   }
   return saved;

@@ -117,6 +117,7 @@ void append(const SavedTask& task, std::string& text) {
   const Writer write{text};
   write("job_path", task.home.job_path);
   write("loader_cpus", task.loader_cpus);
+  write("pinned_tids", task.pinned_tids);
   write("account", std::string_view(task.account));
   std::vector<std::pair<pid_t, uint64_t>> hanging;
   for (const TaskId& process : task.hanging) {
@@ -135,6 +136,7 @@ SavedTask read_task(const Json& json) {
   task.home.job_path = json.value("job_path", "");
   task.loader_cpus =
       CpuSet::parse(json.value("loader_cpus", "")).value_or(CpuSet());
+  task.pinned_tids = json.value("pinned_tids", std::set<pid_t>());
   task.account = text_of(json.value("account", Json::array()));
   for (const Json& process : json.value("hanging", Json::array())) {
     task.hanging.push_back(

@@ -2,6 +2,7 @@
 // pure.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct SavedTask {
   Home home;  // with starttime, to detect a reused pid
   double job_started_unix_s = 0;
   CpuSet loader_cpus;           // as in Task
+  std::set<pid_t> pinned_tids;  // SplitThreads::users
   std::string account;          // the job's; "": unknown
   std::vector<TaskId> hanging;  // CommandLine::hangs
 };

@@ -12,6 +12,7 @@
 #include "cgroup/backend.h"
 #include "common/protocol.h"
 #include "common/unique_fd.h"
+#include "node_agent/home_split.h"
 #include "node_agent/pages.h"
 #include "node_agent/plan/classifier.h"
 
@@ -77,6 +78,7 @@ struct Task {
   uint64_t exit_seen_ns = 0;   // by the proc connector; the pidfd decides
   Home home;                   // of its first process, at registration
   CpuSet loader_cpus;          // without the trainer; empty: not separate
+  SplitThreads split_threads;  // of that separation
   std::string accounted_path;  // JobGroups::accounted
   std::vector<Rank> ranks;
   std::set<int> registered_tids;

@@ -75,17 +75,76 @@ TEST_CASE("loader and trainer threads are pinned to their sides and released") {
   machine.split.loader = loader_part(machine.split.cpus, 1, {});
   const Other other;
   const HomeSplitter splitter(*machine.proc, machine.sched);
-  splitter.apply(machine.split, {machine.me}, {other.tid}, {});
+  SplitThreads threads;
+  splitter.apply(machine.split, {machine.me}, {other.tid}, {}, threads);
   CHECK(machine.mask(other.tid) == machine.split.loader);
   CHECK(machine.mask(machine.me) == machine.split.trainer());
 
   SECTION("a thread that changes sides is moved") {
-    splitter.apply(machine.split, {machine.me}, {}, {});
+    splitter.apply(machine.split, {machine.me}, {}, {}, threads);
     CHECK(machine.mask(other.tid) == machine.split.trainer());
   }
-  splitter.undo(machine.split, TaskId{machine.me, 0});
+  SECTION("a thread that it creates is released, too") {
+    splitter.apply(machine.split, {machine.me}, {other.tid}, {}, threads);
+    const Other third;  // by the main thread, which is restricted
+    REQUIRE(machine.mask(third.tid) == machine.split.trainer());
+    splitter.undo(machine.split, TaskId{machine.me, 0}, threads);
+    CHECK(machine.mask(third.tid) == machine.split.cpus);
+  }
+  SECTION("after a crash, the next penstockd releases it") {
+    splitter.undo_saved(machine.split, TaskId{machine.me, 0}, {});
+  }
+  splitter.undo(machine.split, TaskId{machine.me, 0}, threads);
   CHECK(machine.mask(other.tid) == machine.split.cpus);
   CHECK(machine.mask(machine.me) == machine.split.cpus);
+}
+
+TEST_CASE("a thread that its user pinned to a part's CPUs keeps them") {
+  Machine machine;
+  if (machine.split.cpus.size() < 2) return;
+  machine.split.loader = loader_part(machine.split.cpus, 1, {});
+  const Other other;
+  const HomeSplitter splitter(*machine.proc, machine.sched);
+  const TaskId task{machine.me, 0};
+  SplitThreads threads;
+  CpuSet chosen = machine.split.trainer();
+
+  SECTION("before the split") {
+    REQUIRE(machine.sched.set_affinity(other.tid, chosen));
+    splitter.apply(machine.split, {machine.me}, {other.tid}, {}, threads);
+    CHECK(machine.mask(other.tid) == chosen);
+    CHECK(threads.users == std::set<pid_t>{other.tid});
+  }
+  SECTION("after the split") {
+    splitter.apply(machine.split, {machine.me}, {}, {}, threads);
+    chosen = machine.split.loader;
+    REQUIRE(machine.sched.set_affinity(other.tid, chosen));
+    splitter.apply(machine.split, {machine.me}, {}, {}, threads);
+    CHECK(machine.mask(other.tid) == chosen);
+  }
+  SECTION("before the split, which is undone after a crash") {
+    REQUIRE(machine.sched.set_affinity(other.tid, chosen));
+    splitter.apply(machine.split, {machine.me}, {other.tid}, {}, threads);
+    splitter.undo_saved(machine.split, task, threads.users);
+    CHECK(machine.mask(other.tid) == chosen);
+    CHECK(machine.mask(machine.me) == machine.split.cpus);
+  }
+  splitter.apply(machine.split, {machine.me}, {other.tid}, {}, threads);
+  splitter.undo(machine.split, task, threads);
+  CHECK(machine.mask(other.tid) == chosen);
+  CHECK(machine.mask(machine.me) == machine.split.cpus);
+}
+
+TEST_CASE("nothing is released that was not restricted") {
+  Machine machine;
+  if (machine.split.cpus.size() < 2) return;
+  machine.split.loader = loader_part(machine.split.cpus, 1, {});
+  const Other other;
+  REQUIRE(machine.sched.set_affinity(other.tid, machine.split.loader));
+  SplitThreads threads;
+  const HomeSplitter splitter(*machine.proc, machine.sched);
+  splitter.undo(machine.split, TaskId{machine.me, 0}, threads);
+  CHECK(machine.mask(other.tid) == machine.split.loader);
 }
 
 TEST_CASE("away threads keep their affinity") {
@@ -94,7 +153,9 @@ TEST_CASE("away threads keep their affinity") {
   machine.split.loader = loader_part(machine.split.cpus, 1, {});
   const Other other;
   const HomeSplitter splitter(*machine.proc, machine.sched);
-  splitter.apply(machine.split, {machine.me}, {other.tid}, {other.tid});
+  SplitThreads threads;
+  splitter.apply(machine.split, {machine.me}, {other.tid}, {other.tid},
+                 threads);
   CHECK(machine.mask(other.tid) == machine.split.cpus);
 }
 
@@ -102,6 +163,8 @@ TEST_CASE("an ended process is not an error") {
   const Machine machine;
   const HomeSplitter splitter(*machine.proc, machine.sched);
   HomeSplit split{CpuSet({0, 1}), CpuSet({1})};
-  splitter.apply(split, {999999999}, {}, {});
-  splitter.undo(split, TaskId{999999999, 0});
+  SplitThreads threads;
+  splitter.apply(split, {999999999}, {}, {}, threads);
+  splitter.undo(split, TaskId{999999999, 0}, threads);
+  splitter.undo_saved(split, TaskId{999999999, 0}, {});
 }

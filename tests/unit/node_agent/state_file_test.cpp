@@ -28,6 +28,7 @@ SavedTask sample() {
   task.home.affinity = CpuSet({2, 3, 7});
   task.job_started_unix_s = 1.7e9;
   task.loader_cpus = CpuSet({3});
+  task.pinned_tids = {4713, 4720};
   task.account = "physics\xff";  // any bytes
   task.hanging = {{4712, 1ull << 40}};
   return task;
@@ -63,6 +64,7 @@ TEST_CASE("saved tasks are loaded unchanged") {
   CHECK(task.home.cpuset_path == sample().home.cpuset_path);
   CHECK(task.loader_cpus == CpuSet({3}));
   CHECK(task.hanging == sample().hanging);
+  CHECK(task.pinned_tids == std::set<pid_t>{4713, 4720});
 }
 
 TEST_CASE("a file of an older penstockd, with fewer fields, is loaded") {
