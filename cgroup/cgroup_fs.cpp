@@ -6,6 +6,7 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -94,11 +95,16 @@ Result<UniqueFd> CgroupFs::open_file(std::string_view path) const {
 Status CgroupFs::make_dir(std::string_view path) const {
   auto place = locate(root_.get(), path);
   if (!place) return place.error();
-  if (mkdirat(place->dir.get(), place->name.c_str(), 0755) != 0 &&
-      errno != EEXIST) {
+  if (mkdirat(place->dir.get(), place->name.c_str(), 0755) == 0) return Done{};
+  if (errno != EEXIST) {
     return system_error(errno, "cannot make group " + std::string(path));
   }
-  return Done{};
+  auto found = owner(path);
+  if (!found) return std::move(found).error();
+  if (*found == ::geteuid()) return Done{};
+  return Error{Code::kPermissionDenied, 0,
+               "group " + std::string(path) + " belongs to user " +
+                   std::to_string(*found) + " and is not used; remove it"};
 }
 
 Status CgroupFs::remove_dir(std::string_view path) const {

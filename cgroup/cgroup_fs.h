@@ -52,7 +52,8 @@ class CgroupFs {
   [[nodiscard]] virtual Result<UniqueFd> open_file(std::string_view path) const;
 
   // Creates one directory, mode 0755; its parent must exist. Done if the
-  // directory exists.
+  // directory exists and is the caller's. kPermissionDenied if it is another
+  // user's, who may have made it in a delegated tree, and could change it.
   [[nodiscard]] virtual Status make_dir(std::string_view path) const;
   // Removes one empty directory. Done if there is none.
   [[nodiscard]] virtual Status remove_dir(std::string_view path) const;

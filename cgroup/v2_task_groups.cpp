@@ -1,5 +1,7 @@
 #include "cgroup/v2_task_groups.h"
 
+#include <unistd.h>
+
 #include "cgroup/backend_parts.h"
 #include "cgroup/v2_cpusets.h"
 #include "common/clock.h"
@@ -102,13 +104,16 @@ Status remove_task_groups(const V2Tree& tree, const std::string& task) {
   (void)tree.fs->write_file(control, "-cpu");
   Status removed = Done{};
   for (int i = 0; i < kRemoveAttempts; ++i) {
+    removed = Done{};
     for (const std::string& group :
          {tree.loader_dir(task), tree.home_dir(task)}) {
+      // A user's group of that name was never used.
+      const auto owner = tree.fs->owner(group);
+      if (owner && *owner != ::geteuid()) continue;
       auto threads = tree.threads_in(group);
       if (threads) (void)tree.move_processes(*threads, group, task, until_ns);
+      if (removed) removed = tree.fs->remove_dir(group);
     }
-    removed = tree.fs->remove_dir(tree.loader_dir(task));
-    if (removed) removed = tree.fs->remove_dir(tree.home_dir(task));
     if (removed) break;
   }
   // May fail if the task's group is gone.

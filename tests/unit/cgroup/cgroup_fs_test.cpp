@@ -39,6 +39,22 @@ TEST_CASE("groups are made, listed and removed") {
   CHECK(busy.error().saved_errno == ENOTEMPTY);
 }
 
+TEST_CASE("a group that belongs to another user is refused") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root may give a group to a user");
+    return;
+  }
+  TempDir dir;
+  CgroupFs fs = open(dir);
+  REQUIRE(fs.make_dir("job"));
+  REQUIRE(::chown((dir.path() / "job").c_str(), 1000, 1000) == 0);
+  const Status refused = fs.make_dir("job");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kPermissionDenied);
+  CHECK(refused.error().message ==
+        "group job belongs to user 1000 and is not used; remove it");
+}
+
 TEST_CASE("files are read whole and written in place") {
   TempDir dir;
   CgroupFs fs = open(dir);

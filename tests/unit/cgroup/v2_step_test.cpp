@@ -1,4 +1,6 @@
 // Loans to several tasks of one step.
+#include <unistd.h>
+
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/v2_node.h"
 
@@ -126,4 +128,28 @@ TEST_CASE(
   REQUIRE(node.backend->refresh());
   CHECK(node.machine.fs().list_dirs(other)->empty());
   CHECK(node.machine.effective_cpus(other) == CpuSet{{0, 1}});
+}
+
+TEST_CASE(
+    "a group that a user made with our name is neither used nor removed") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root may give a group to a user");
+    return;
+  }
+  for (const char* name : {"/penstock_home", "/penstock_loader"}) {
+    INFO(name);
+    Node node;
+    const std::string group = node.task + name;
+    REQUIRE(node.machine.fs().make_dir(group));
+    const auto path = node.machine.tree().path() / group.substr(1);
+    REQUIRE(::chown(path.c_str(), 1000, 1000) == 0);
+    const Status done = node.lend(CpuSet{{2}});
+    REQUIRE_FALSE(done);
+    CHECK(done.error().message.find("belongs to user 1000") !=
+          std::string::npos);
+    CHECK(node.machine.fs().list_dirs(node.task)->size() == 1);
+    CHECK(node.machine.fs().exists(group));
+    CHECK(node.machine.group_of(kTrainer) == node.task);
+    CHECK(node.machine.effective_cpus(node.task) == CpuSet{{0, 1}});
+  }
 }
