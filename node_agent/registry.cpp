@@ -63,7 +63,9 @@ Result<Task*> Registry::add(const penstock_task_start& start,
   task.id = *id;
   task.pidfd = std::move(pidfd);
   task.home = home;
-  task.accounted_path = backend_.job_groups_of(*groups).accounted;
+  const JobGroups of_job = backend_.job_groups_of(*groups);
+  task.home.job_path = of_job.tracked;  // older state files lack it
+  task.accounted_path = of_job.accounted;
   note_process(start.pid, {&job, &task});
   if (asks_for_management(start.options)) {
     job.managed = true;

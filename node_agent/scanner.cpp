@@ -114,9 +114,8 @@ TaskView Scanner::look(Job& job, const Task& task) const {
 }
 
 bool Scanner::is_of_job(const Task& task, pid_t tid) const {
-  if (task.home.job_path.empty()) return true;  // Slurm tracks without a group
   Result<ProcCgroups> groups = proc_.cgroups(tid);
-  if (!groups) return false;
+  if (!groups || task.home.job_path.empty()) return false;
   return backend_.job_groups_of(*groups).tracked == task.home.job_path;
 }
 

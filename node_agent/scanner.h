@@ -33,7 +33,8 @@ class Scanner {
   [[nodiscard]] std::vector<Home> apply(const TaskView& view, Job& job,
                                         Task& task) const;
 
-  // True if tid is a thread of the task's job.
+  // True if tid is a thread of the task's job. False for every thread if Slurm
+  // tracks the job without a group.
   bool is_of_job(const Task& task, pid_t tid) const;
 
   static constexpr size_t kMaxProcesses = 4096;

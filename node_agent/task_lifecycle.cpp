@@ -61,6 +61,18 @@ void TaskLifecycle::introduce(Job& job, const Task& task) {
               known.error().message);
 }
 
+// Without a group that Slurm tracks, a process cannot be told from one of
+// another job that has got its pid.
+void TaskLifecycle::refuse(Job& job) {
+  job.managed = false;
+  if (std::exchange(has_refused_, true)) return;
+  log_error(
+      "job {} and those like it are not managed: Slurm tracks its processes "
+      "without control groups; set ProctrackType=proctrack/cgroup in "
+      "slurm.conf",
+      job.id);
+}
+
 void TaskLifecycle::start_task(const Job& job, const Task& task) {
   started_[job.id].insert(task.id.tid);
   if (changes_plan(job, task)) {
@@ -79,6 +91,11 @@ void TaskLifecycle::begin_started() {
 }
 
 void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
+  if (job.managed && std::any_of(pids.begin(), pids.end(), [&](pid_t pid) {
+        return job.tasks.at(pid).home.job_path.empty();
+      })) {
+    refuse(job);
+  }
   if (job.managed) {
     job.note_widest();
     node_.note_if_off(job);

@@ -61,13 +61,15 @@ class TaskLifecycle {
   void begin_managed(Job& job, Task& task);
   void introduce(Job& job, const Task& task);
   bool changes_plan(const Job& job, const Task& task) const;
+  void refuse(Job& job);
   void on_task_gone(JobId job_id, pid_t pid);
   void forget_job(JobId job);
 
   Node& node_;
   TaskParts parts_;
   std::map<JobId, std::set<pid_t>> started_;  // in this turn
-  bool leftovers_ = false;  // busy groups of ended jobs, to be swept later
+  bool leftovers_ = false;    // busy groups of ended jobs, to be swept later
+  bool has_refused_ = false;  // a job; the log has the reason
 };
 
 }  // namespace penstock

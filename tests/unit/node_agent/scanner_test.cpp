@@ -170,12 +170,12 @@ TEST_CASE(
   CHECK(f.job.totals.home_cpu_s == 0);
 }
 
-TEST_CASE("without process tracking by groups every pid is accepted") {
+TEST_CASE("without process tracking by groups no pid is accepted") {
   SeparateHierarchies node;
   const Scanner scanner(node.machine.proc(), node.backend);
   Task task = task_of(node);
   task.home.job_path.clear();
-  node.machine.end(kWorker);
-  node.start(kWorker, "8");
-  CHECK(scanner.is_of_job(task, kWorker));
+  CHECK_FALSE(scanner.is_of_job(task, kWorker));
+  node.machine.place(kWorker, "freezer", "/");
+  CHECK_FALSE(scanner.is_of_job(task, kWorker));
 }
