@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "node_agent/correction.h"
 #include "node_agent/last_sweep.h"
+#include "node_agent/report_dir.h"
 #include "node_agent/sharers.h"
 #include "node_agent/stopped.h"
 
@@ -94,6 +95,7 @@ Replan Agent::replan() {
 Status Agent::start() {
   sampled_ns_ = monotonic_ns();
   pools_.look_up();
+  look_at_report_dir();
 
   Result<std::vector<SavedTask>> saved = load_tasks(node_.machine.state_dir_fd);
   if (!saved) {
@@ -118,6 +120,14 @@ Status Agent::start() {
            policy_name(node_.config.policy),
            node_.machine.topology.cpus.size());
   return Done{};
+}
+
+void Agent::look_at_report_dir() {
+  check_report_dir(
+      children_, node_.config.report_dir, [](const std::string& fault) {
+        if (fault.empty()) return;
+        log_warning("{}; until then no reports are written", fault);
+      });
 }
 
 Status Agent::start_timers() {
@@ -186,6 +196,7 @@ void Agent::reload(Config config) {
   node_.config = std::move(config);
   set_log_level(log_level_named(node_.config.log_level));
   pools_.look_up();
+  look_at_report_dir();
   if (server_) server_->set_limits({node_.config.max_weight});
   pools_.attach_all();
   (void)node_.machine.loop.set_period(sample_timer_,

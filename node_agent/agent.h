@@ -51,6 +51,7 @@ class Agent {
   void reload(Config config);
 
  private:
+  void look_at_report_dir();
   Status start_timers();
   Status listen();
   void on_turn_end();

@@ -82,7 +82,7 @@ void find_path_devices(
     BoundedChildren& children, const std::vector<std::string>& paths,
     std::function<void(Result<std::vector<PathDevice>>)> callback) {
   ChildWork work;
-  work.what = "looking at Pool= and ReportDir=";
+  work.what = "looking at Pool=";
   work.deadline_ms = kPathDeadline_ms;
   work.max_bytes = kMaxBytesPerPath * paths.size() + 1;
   work.body = [&paths](int out) {

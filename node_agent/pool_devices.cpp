@@ -15,7 +15,6 @@ void PoolDevices::look_up() {
   }
   device_of_path_ = std::move(known);
   set_names();
-  paths.push_back(node_.config.report_dir);
   find_path_devices(children_, paths,
                     [this, paths](Result<std::vector<PathDevice>> found) {
                       if (found) return take(paths, *found);
@@ -26,7 +25,7 @@ void PoolDevices::look_up() {
 
 void PoolDevices::take(const std::vector<std::string>& paths,
                        const std::vector<PathDevice>& found) {
-  for (size_t i = 0; i + 1 < paths.size(); ++i) {
+  for (size_t i = 0; i < paths.size(); ++i) {
     const auto known = device_of_path_.find(paths[i]);
     if (known == device_of_path_.end()) continue;  // a reload removed it
     known->second = found[i].device;
@@ -39,10 +38,6 @@ void PoolDevices::take(const std::vector<std::string>& paths,
           "libpenstock's loaders can",
           paths[i]);
     }
-  }
-  if (found.back().error != 0) {
-    log_warning("ReportDir={}: {}; no reports are written until it exists",
-                paths.back(), std::strerror(found.back().error));
   }
   set_names();
   attach_all();

@@ -1,15 +1,13 @@
 #include "node_agent/report_queue.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <utility>
 
+#include "common/admin_file.h"
 #include "common/log.h"
-#include "common/unique_fd.h"
 #include "report/file.h"
 
 namespace penstock {
@@ -22,10 +20,10 @@ constexpr std::string_view kWritten = "=";  // the child's report of success
 }  // namespace
 
 Status write_report(const EndedJob& job) {
-  const UniqueFd directory(
-      ::open(job.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return system_error(errno, job.directory);
-  return write_report_file(directory.get(), job.report, job.uid, job.format);
+  const Result<UniqueFd> directory =
+      open_admin_directory(job.directory, job.directory);
+  if (!directory) return directory.error();
+  return write_report_file(directory->get(), job.report, job.uid, job.format);
 }
 
 void ReportQueue::add(EndedJob job) {
