@@ -1,7 +1,10 @@
 #include "node_agent/state_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +68,28 @@ TEST_CASE("saved tasks are loaded unchanged") {
   CHECK(task.loader_cpus == CpuSet({3}));
   CHECK(task.hanging == sample().hanging);
   CHECK(task.pinned_tids == std::set<pid_t>{4713, 4720});
+}
+
+TEST_CASE("if the disk is full, saving fails and the old file stays") {
+  TemporaryDir dir;
+  REQUIRE(save_tasks(dir.fd.get(), {sample()}).ok());
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  rlimit small = before;
+  small.rlim_cur = 1000;  // the first write is short, the second fails
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const Status saved =
+      save_tasks(dir.fd.get(), std::vector<SavedTask>(100, sample()));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().message.find("cannot write tasks.json") !=
+        std::string::npos);
+  auto loaded = load_tasks(dir.fd.get());
+  REQUIRE(loaded.ok());
+  CHECK(loaded->size() == 1);
+  CHECK(::faccessat(dir.fd.get(), "tasks.json.new", F_OK, 0) != 0);
 }
 
 TEST_CASE("a file of an older penstockd, with fewer fields, is loaded") {
