@@ -39,10 +39,18 @@ class Units(site_case.SiteCase):
             lines = run(["systemctl", "cat", unit]).stdout.splitlines()
             self.assertIn("Type=notify", lines)
             self.assertIn("WatchdogSec=60", lines)
+            # Never given up, and not started again at once.
+            self.assertEqual(unit_property(unit, "StartLimitIntervalUSec"),
+                             "0")
+            self.assertEqual(unit_property(unit, "RestartUSec"), "5s")
+            self.assertNotIn(unit_property(unit, "TasksMax"),
+                             ("", "infinity"))
             self.assertEqual(unit_property(unit, "NoNewPrivileges"), "yes")
             self.assertEqual(unit_property(unit, "ProtectSystem"), "strict")
             kept = unit_property(unit, "CapabilityBoundingSet").split()
             self.assertLess(len(kept), 10)
+        self.assertEqual(unit_property("penstockd", "MemoryMax"),
+                         str(2 << 30))
         self.assertEqual(unit_property("penstockd", "ReadWritePaths").split(),
                          ["/sys/fs/cgroup",
                           "-/var/lib/prometheus/node-exporter"])
