@@ -70,6 +70,7 @@ struct Config {
   std::string managed_cpus;
   std::vector<PoolConfig> pools;  // at most 64; names and paths differ
   std::vector<ControllerAddress> controllers;  // the primary first
+  bool listens_everywhere = true;  // false: at its host's addresses alone
   uint64_t controller_timeout_s = 30;
   std::string controller_state_dir = "/var/lib/penstock";
   std::string munge_socket;

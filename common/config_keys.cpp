@@ -215,6 +215,8 @@ const std::vector<ConfigKey>& config_keys() {
            "jobs that name no model get no loader GRES"),
       {"Pool", nullptr, pool_lines},
       {"Controller", store_controllers, controller_line},
+      word<bool>("ControllerListen", &Config::listens_everywhere,
+                 {{"all", true}, {"own", false}}),
       whole("ControllerTimeout", &Config::controller_timeout_s, 2, 3600),
       path("ControllerStateDir", &Config::controller_state_dir),
       path("MungeSocket", &Config::munge_socket, kMaxSocketPathBytes,

@@ -1,3 +1,4 @@
+// A Link's thread and queues. link_messages.cpp seals and opens messages.
 #include "link/link.h"
 
 #include <fmt/format.h>
@@ -14,8 +15,8 @@ namespace penstock {
 namespace {
 
 constexpr long kPoll_ms = 200;
-// Messages in one direction before the other has its turn.
-constexpr int kAtOnce = 64;
+// Time for one direction before the other has its turn.
+constexpr uint64_t kTurn_ns = 10'000'000;
 constexpr uint64_t kComplainEvery_ns = 1'000'000'000;
 constexpr size_t kMaxComplaints = 100;
 
@@ -41,11 +42,11 @@ Status Link::open() {
   Result<ZmqContext> context = ZmqContext::create();
   if (!context) return std::move(context).error();
   context_ = *std::move(context);
-  if (!settings_.bind.empty()) {
-    Result<ZmqSocket> socket = ZmqSocket::bind(context_, settings_.bind);
-    if (!socket) return std::move(socket).error();
-    sockets_.push_back(*std::move(socket));
-    bound_port_ = sockets_.back().bound_port();
+  if (settings_.listen) {
+    Result<Listener> listener = Listener::listen(*settings_.listen);
+    if (!listener) return std::move(listener).error();
+    listener_ = *std::move(listener);
+    port_ = listener_->port();
   }
   for (const std::string& endpoint : settings_.connect) {
     Result<ZmqSocket> socket = ZmqSocket::connect(context_, endpoint);
@@ -163,18 +164,26 @@ void Link::serve() {
     }
     waker_.clear();
     for (size_t i = 0; i < sockets_.size(); ++i) {
-      if (sockets_[i].take_connected()) {
-        const auto sender = senders_.find(std::to_string(i));
-        if (sender != senders_.end()) sender->second.met_anew();
-        Arrived connection;
-        connection.is_connection = true;
-        connection.controller = i;
-        arrive(std::move(connection));
-      }
-      read(i);
+      if (sockets_[i].take_connected()) note_connection(i);
+      read(sockets_[i], [&](const std::string& message) {
+        take_from_controller(i, message);
+      });
+    }
+    if (listener_) {
+      read(*listener_,
+           [&](const Listener::Message& message) { take_from_peer(message); });
     }
     write();
   }
+}
+
+void Link::note_connection(size_t index) {
+  const auto sender = senders_.find(std::to_string(index));
+  if (sender != senders_.end()) sender->second.met_anew();
+  Arrived connection;
+  connection.is_connection = true;
+  connection.controller = index;
+  arrive(std::move(connection));
 }
 
 // Waits for work or kPoll_ms; false if polling the sockets fails.
@@ -189,62 +198,31 @@ bool Link::wait() {
       items.push_back({socket.connections(), 0, ZMQ_POLLIN, 0});
     }
   }
+  if (listener_ && !full) {
+    items.push_back({nullptr, listener_->ready_fd(), ZMQ_POLLIN, 0});
+  }
   const int ready = zmq_poll(items.data(), int(items.size()), kPoll_ms);
   return ready >= 0 || zmq_errno() == EINTR;
 }
 
-void Link::read(size_t index) {
-  for (int i = 0; i < kAtOnce && !is_full(); ++i) {
-    Result<ZmqSocket::Message> message = sockets_[index].receive();
-    if (!message && message.error().code == Code::kUnavailable) {
-      return;
-    }
-    if (!message) {
+template <class End, class Take>
+void Link::read(End& end, Take take) {
+  const uint64_t until_ns = monotonic_ns() + kTurn_ns;
+  while (!is_full() && monotonic_ns() < until_ns) {
+    auto message = end.receive();
+    if (!message && message.error().code == Code::kUnavailable) return;
+    if (message) {
+      take(*message);
+    } else {
       complain(message.error().message);
-      continue;
     }
-    open_message(index, *message);
   }
   waker_.wake();  // there may be more
 }
 
-bool Link::is_trusted(uid_t uid) const {
-  const auto& trusted = settings_.trusted;
-  return std::find(trusted.begin(), trusted.end(), uid) != trusted.end();
-}
-
-void Link::open_message(size_t index, const ZmqSocket::Message& message) {
-  Result<Opened> opened = credentials_->decode(message.text);
-  if (!opened) return complain("a message: " + opened.error().message);
-  Result<Envelope> envelope = unpack(opened->payload);
-  if (!envelope) return complain("a message: " + envelope.error().message);
-  const bool is_bound = !settings_.bind.empty();
-  const bool is_question = is_bound && envelope->type == kQueryType;
-  if (!is_question && !is_trusted(opened->uid)) {
-    return complain(fmt::format(
-        "a message of user {}: only root's are believed", opened->uid));
-  }
-  Result<uint64_t> missed = guard_.admit(*envelope, opened->uid, unix_s());
-  if (!missed) return complain(missed.error().message);
-  Arrived arrived;
-  arrived.controller = index;
-  arrived.missed = *missed;
-  arrived.uid = opened->uid;
-  if (is_question) {
-    // A question's node is only the client's host: keep the agent's route.
-    arrived.route = message.route;
-  } else {
-    const std::string peer = is_bound ? envelope->node : std::to_string(index);
-    if (is_bound) routes_[peer] = message.route;
-    const auto sender = senders_.find(peer);
-    if (sender != senders_.end()) sender->second.heard(*envelope);
-  }
-  arrived.envelope = *std::move(envelope);
-  arrive(std::move(arrived));
-}
-
 void Link::write() {
-  for (int i = 0; i < kAtOnce; ++i) {
+  const uint64_t until_ns = monotonic_ns() + kTurn_ns;
+  while (monotonic_ns() < until_ns) {
     Outgoing next;
     {
       const std::lock_guard lock(mutex_);
@@ -252,55 +230,16 @@ void Link::write() {
       next = std::move(outgoing_.front());
       outgoing_.pop_front();
     }
-    Status sent = next.route.empty() ? seal_and_send(next) : seal_answer(next);
+    Status sent = next.route == 0 ? seal_and_send(next) : seal_answer(next);
     // A client that has given up is no error worth logging.
-    if (!sent && next.route.empty()) {
-      complain(fmt::format("to {}: {}",
-                           settings_.bind.empty()
-                               ? settings_.connect[next.controller]
-                               : next.node,
-                           sent.error().message));
+    if (!sent && next.route == 0) {
+      complain(fmt::format(
+          "to {}: {}",
+          listener_ ? next.node : settings_.connect[next.controller],
+          sent.error().message));
     }
   }
   waker_.wake();  // there may be more
-}
-
-Status Link::seal_and_send(Outgoing& out) {
-  const bool is_bound = !settings_.bind.empty();
-  const std::string peer = is_bound ? out.node : std::to_string(out.controller);
-  // Number the message before any step can fail, so that the receiver notices
-  // the gap.
-  Sender& sender = senders_.try_emplace(peer, settings_.node, random_session())
-                       .first->second;
-  Result<std::string> text = pack(sender.next(
-      std::move(out.body.type), std::move(out.body.body), unix_s()));
-  if (!text) return std::move(text).error();
-  std::string route;
-  if (is_bound) {
-    const auto found = routes_.find(out.node);
-    if (found == routes_.end()) {
-      return Error{Code::kUnavailable, 0, "it has sent no message yet"};
-    }
-    route = found->second;
-  }
-  Result<std::string> sealed =
-      credentials_->encode(*text, settings_.trusted.front(), kMessageLife_s);
-  if (!sealed) return std::move(sealed).error();
-  return sockets_[out.controller].send(route, *sealed);
-}
-
-Status Link::seal_answer(Outgoing& out) {
-  // A session of its own per answer: the client needs no order of numbers.
-  Sender sender(settings_.node, random_session());
-  Envelope envelope =
-      sender.next(std::move(out.body.type), std::move(out.body.body), unix_s());
-  envelope.version = common_version(out.newest_version);
-  Result<std::string> text = pack(envelope);
-  if (!text) return std::move(text).error();
-  Result<std::string> sealed =
-      credentials_->encode(*text, out.reader, kMessageLife_s);
-  if (!sealed) return std::move(sealed).error();
-  return sockets_.front().send(out.route, *sealed);
 }
 
 }  // namespace penstock

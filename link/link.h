@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "common/result.h"
 #include "common/waker.h"
 #include "link/credential.h"
+#include "link/listener.h"
 #include "link/zmq_socket.h"
 #include "wire/envelope.h"
 #include "wire/messages.h"
@@ -28,19 +30,20 @@ inline constexpr int kMessageLife_s = 60;
 // A received message, or notice of a new connection.
 struct Arrived {
   bool is_connection = false;
+  bool is_question = false;
   size_t controller = 0;  // index into Link::Settings::connect
   Envelope envelope;
   uint64_t missed = 0;
   uid_t uid = kAnyUid;  // user who sealed it
-  std::string route;    // of a question: return address of its answer; else ""
+  uint64_t route = 0;   // of a question: its connection; else 0
 };
 
 class Link {
  public:
   struct Settings {
-    std::string node;                  // our name in envelopes
-    std::string bind;                  // controllers: listen at "tcp://*:6830"
-    std::vector<std::string> connect;  // agents: one address per controller
+    std::string node;                     // our name in envelopes
+    std::optional<ListenAddress> listen;  // controllers
+    std::vector<std::string> connect;     // agents: one address per controller
     std::function<std::unique_ptr<Credentials>()> make_credentials;
     std::vector<uid_t> trusted = {0};  // users whose messages are accepted
     Guard::Limits limits{double(kMessageLife_s), double(kMessageLife_s)};
@@ -59,8 +62,8 @@ class Link {
   bool send_all(const TypedBody& body);
 
   // Queues the answer to a question, sealed for the asking user alone.
-  // Questions are messages of kQueryType; a bound link takes them from every
-  // user. False as of send().
+  // Questions are messages of kQueryType; a listening link takes them from
+  // every user. False as of send().
   bool answer(const Arrived& question, TypedBody body);
 
   // Readable while take() has something to return.
@@ -69,7 +72,7 @@ class Link {
   // Reasons for dropped and unsent messages, for the log; rate-limited.
   std::vector<std::string> take_complaints();
 
-  int bound_port() const { return bound_port_; }
+  int port() const { return port_; }  // of a listening link
 
   static constexpr size_t kMaxQueued = 65536;
 
@@ -79,7 +82,7 @@ class Link {
     std::string node;
     size_t controller = 0;
     TypedBody body;
-    std::string route;            // of an answer
+    uint64_t route = 0;           // of an answer
     uid_t reader = 0;             // of an answer
     uint32_t newest_version = 0;  // newest version that the reader knows
   };
@@ -88,8 +91,13 @@ class Link {
   Status open();
   void serve();
   bool wait();
-  void read(size_t index);
-  void open_message(size_t index, const ZmqSocket::Message& message);
+  void note_connection(size_t index);
+  template <class End, class Take>
+  void read(End& end, Take take);
+  [[nodiscard]] Result<Arrived> open_message(const std::string& text);
+  void take_from_controller(size_t index, const std::string& text);
+  void take_from_peer(const Listener::Message& message);
+  void heard(const std::string& peer, const Envelope& envelope);
   void write();
   Status seal_and_send(Outgoing& out);
   Status seal_answer(Outgoing& out);
@@ -101,16 +109,17 @@ class Link {
 
   Settings settings_;
   ZmqContext context_;
-  std::vector<ZmqSocket> sockets_;
-  int bound_port_ = 0;
+  std::vector<ZmqSocket> sockets_;    // one per controller
+  std::optional<Listener> listener_;  // of a controller
+  int port_ = 0;
   Waker ready_;
   Waker waker_;
 
   // Used by the thread alone.
   std::unique_ptr<Credentials> credentials_;
   Guard guard_;
-  std::map<std::string, Sender> senders_;      // by peer
-  std::map<std::string, std::string> routes_;  // by node, of a bound link
+  std::map<std::string, Sender> senders_;   // by peer
+  std::map<std::string, uint64_t> routes_;  // by node, of a listening link
   uint64_t complained_ns_ = 0;
   uint64_t not_complained_ = 0;
 

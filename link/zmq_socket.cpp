@@ -1,20 +1,17 @@
 #include "link/zmq_socket.h"
 
-#include <charconv>
-#include <cstring>
+#include <cerrno>
 #include <optional>
 
 #include "link/credential.h"
+#include "link/heartbeats.h"
 
 namespace penstock {
 namespace {
 
 constexpr int kLinger_ms = 0;
-constexpr int kHeartbeat_ms = 5000;
-constexpr int kHeartbeatTimeout_ms = 15000;
 constexpr int kReconnect_ms = 100;
 constexpr int kReconnectMost_ms = 2000;
-constexpr int kBacklog = 4096;
 
 Error zmq_error(const std::string& what) {
   return Error{Code::kUnavailable, zmq_errno(),
@@ -51,9 +48,9 @@ Result<ZmqContext> ZmqContext::create(int max_sockets) {
   return context;
 }
 
-Result<ZmqSocket> ZmqSocket::open(const ZmqContext& context, int type) {
+Result<ZmqSocket> ZmqSocket::open(const ZmqContext& context) {
   ZmqSocket socket;
-  socket.it_.reset(zmq_socket(context.get(), type));
+  socket.it_.reset(zmq_socket(context.get(), ZMQ_DEALER));
   if (!socket.it_) return zmq_error("a ZeroMQ socket");
   void* it = socket.get();
   const int64_t largest = kMaxCredentialBytes;
@@ -66,25 +63,9 @@ Result<ZmqSocket> ZmqSocket::open(const ZmqContext& context, int type) {
   return socket;
 }
 
-Result<ZmqSocket> ZmqSocket::bind(const ZmqContext& context,
-                                  const std::string& endpoint) {
-  Result<ZmqSocket> socket = open(context, ZMQ_ROUTER);
-  if (!socket) return socket;
-  socket->is_router_ = true;
-  // MANDATORY: sending to an absent peer fails. By default it is dropped.
-  if (!set(socket->get(), ZMQ_ROUTER_MANDATORY, 1) ||
-      !set(socket->get(), ZMQ_BACKLOG, kBacklog)) {
-    return zmq_error("a ZeroMQ socket's options");
-  }
-  if (zmq_bind(socket->get(), endpoint.c_str()) != 0) {
-    return zmq_error("listening at " + endpoint);
-  }
-  return socket;
-}
-
 Result<ZmqSocket> ZmqSocket::connect(const ZmqContext& context,
                                      const std::string& endpoint, bool watch) {
-  Result<ZmqSocket> socket = open(context, ZMQ_DEALER);
+  Result<ZmqSocket> socket = open(context);
   if (!socket) return socket;
   // IMMEDIATE: without a connection sending fails. By default it is queued.
   if (!set(socket->get(), ZMQ_IMMEDIATE, 1) ||
@@ -127,49 +108,27 @@ bool ZmqSocket::take_connected() {
   return any;
 }
 
-Status ZmqSocket::send(const std::string& route, std::string_view text) {
-  if (is_router_ && zmq_send(get(), route.data(), route.size(),
-                             ZMQ_DONTWAIT | ZMQ_SNDMORE) < 0) {
-    return zmq_error("sending");
-  }
+Status ZmqSocket::send(std::string_view text) {
   if (zmq_send(get(), text.data(), text.size(), ZMQ_DONTWAIT) < 0) {
     return zmq_error("sending");
   }
   return Done{};
 }
 
-Result<ZmqSocket::Message> ZmqSocket::receive() {
+Result<std::string> ZmqSocket::receive() {
   bool more = false;
   std::optional<std::string> part = receive_part(get(), more);
   if (!part) return Error{Code::kUnavailable, EAGAIN, "nothing to read"};
-  Message message;
-  if (is_router_ && more) {
-    message.route = *std::move(part);
-    part = receive_part(get(), more);
-  }
-  const bool is_one = part && !more;
+  if (!more) return *std::move(part);
   while (more && receive_part(get(), more)) {
   }
-  if (!is_one) return invalid("a message of several parts");
-  message.text = *std::move(part);
-  return message;
+  return invalid("a message of several parts");
 }
 
 int ZmqSocket::ready_fd() const {
   int fd = -1;
   size_t size = sizeof fd;
   return zmq_getsockopt(get(), ZMQ_FD, &fd, &size) == 0 ? fd : -1;
-}
-
-int ZmqSocket::bound_port() const {
-  char endpoint[256];
-  size_t size = sizeof endpoint;
-  if (zmq_getsockopt(get(), ZMQ_LAST_ENDPOINT, endpoint, &size) != 0) return 0;
-  const char* colon = std::strrchr(endpoint, ':');
-  if (colon == nullptr) return 0;
-  int port = 0;
-  std::from_chars(colon + 1, endpoint + std::strlen(endpoint), port);
-  return port;
 }
 
 }  // namespace penstock

@@ -1,5 +1,6 @@
-// The part of libzmq that Penstock needs, with owners and Results. Not
-// thread-safe: a socket belongs to one thread.
+// The part of libzmq that Penstock needs, with owners and Results: the
+// connecting end. listener.h is the other one. Not thread-safe: a socket
+// belongs to one thread.
 #pragma once
 
 #include <zmq.h>
@@ -28,34 +29,23 @@ class ZmqContext {
 
 class ZmqSocket {
  public:
-  // For penstockctld: identifies peers by opaque routes. Sending to an absent
-  // peer fails.
-  static Result<ZmqSocket> bind(const ZmqContext& context,
-                                const std::string& endpoint);
-  // For agents: reconnects automatically. Without a connection nothing is
+  // Reconnects automatically. Without a connection nothing is
   // queued; sending fails.
   //   watch  take_connected() reports connections
   static Result<ZmqSocket> connect(const ZmqContext& context,
                                    const std::string& endpoint,
                                    bool watch = true);
 
-  // Sends without waiting. route: a peer of a bound socket, else "".
-  // Errors: kUnavailable  no such peer, no connection, or its queue is full
-  [[nodiscard]] Status send(const std::string& route, std::string_view text);
+  // Sends without waiting.
+  // Errors: kUnavailable  no connection, or its queue is full
+  [[nodiscard]] Status send(std::string_view text);
 
-  struct Message {
-    std::string route;
-    std::string text;
-  };
   // Errors: kUnavailable      nothing to read now
   //         kInvalidArgument  a message of other than one part: discarded
-  [[nodiscard]] Result<Message> receive();
+  [[nodiscard]] Result<std::string> receive();
 
   // True if a connection was established since the last call.
   bool take_connected();
-
-  // The port that bind() got for "tcp://...:0"; 0 on error.
-  int bound_port() const;
 
   // Edge-triggered: readable once when messages may have arrived. Then, and
   // after each send(), call receive() until nothing is left. -1 on error.
@@ -68,12 +58,11 @@ class ZmqSocket {
   struct Close {
     void operator()(void* socket) const { zmq_close(socket); }
   };
-  static Result<ZmqSocket> open(const ZmqContext& context, int type);
+  static Result<ZmqSocket> open(const ZmqContext& context);
   [[nodiscard]] Status watch_connections(const ZmqContext& context);
 
   std::unique_ptr<void, Close> it_;
   std::unique_ptr<void, Close> monitor_;
-  bool is_router_ = false;
 };
 
 }  // namespace penstock

@@ -67,7 +67,7 @@ bool AgentCrowd::say(Agent& agent, const AgentMessage& message, bool is_event) {
   Result<std::string> text = pack(envelope);
   if (!text) return false;
   Result<std::string> sealed = credentials_->encode(*text, 0, kLife_s);
-  if (!sealed || !agent.socket.send("", *sealed)) return false;
+  if (!sealed || !agent.socket.send(*sealed)) return false;
   if (is_event) {
     ++figures_.events;
     agent.unanswered[envelope.sequence] = sent_s;
@@ -166,9 +166,9 @@ Status AgentCrowd::wait_and_read(double until_s) {
 
 void AgentCrowd::read_all(Agent& agent) {
   while (true) {
-    Result<ZmqSocket::Message> message = agent.socket.receive();
+    Result<std::string> message = agent.socket.receive();
     if (!message) return;
-    take(agent, message->text);
+    take(agent, *message);
   }
 }
 

@@ -127,7 +127,7 @@ int serve(const Config& config, size_t place) {
   const ControllerAddress& own = config.controllers[place];
   Link::Settings link_settings;
   link_settings.node = own.to_string();
-  link_settings.bind = "tcp://*:" + std::to_string(own.port);
+  link_settings.listen = {config.listens_everywhere ? "" : own.host, own.port};
   link_settings.make_credentials = [socket = config.munge_socket] {
     return std::make_unique<MungeCredentials>(socket);
   };

@@ -50,7 +50,7 @@ void ControllerService::answer(const Arrived& question) {
 }
 
 void ControllerService::take(Arrived& arrived, double at_s) {
-  if (!arrived.route.empty()) return answer(arrived);
+  if (arrived.is_question) return answer(arrived);
   Envelope& envelope = arrived.envelope;
   Result<AgentMessage> message =
       read_agent_message(envelope.type, envelope.body);

@@ -62,15 +62,15 @@ Result<std::string> exchange(const ControllerAddress& controller,
                        " cannot be reached; start it there: systemctl "
                        "start penstockctld");
   }
-  Status sent = socket->send("", sealed);
+  Status sent = socket->send(sealed);
   if (!sent) return std::move(sent).error().wrap(where);
   if (!wait_for(*socket, ZMQ_POLLIN, deadline)) {
     return unavailable(
         where + " does not answer; see its log: journalctl -u penstockctld");
   }
-  Result<ZmqSocket::Message> message = socket->receive();
+  Result<std::string> message = socket->receive();
   if (!message) return std::move(message).error().wrap(where);
-  return std::move(message->text);
+  return message;
 }
 
 Result<json> open_answer(const std::string& text, const Envelope& query,

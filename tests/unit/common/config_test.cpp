@@ -50,7 +50,7 @@ TEST_CASE("every key is read, in any case") {
       "SubmitComment=admin_comment\nSubmitModel=res50\n"
       "Pool=scratch Path=/scratch Bandwidth=2G\n"
       "pool=home bandwidth=100M path=\"/home dirs\" shared=no\n"
-      "Controller=head,[::1]:7000\nControllerTimeout=5\n"
+      "Controller=head,[::1]:7000\nControllerListen=own\nControllerTimeout=5\n"
       "ControllerStateDir=/ctld\nMungeSocket=/munge.sock\n"
       "MetricsFile=/metrics/p.prom\n");
   CHECK(config.socket_path == "/s/ock");
@@ -70,6 +70,7 @@ TEST_CASE("every key is read, in any case") {
   REQUIRE(config.controllers.size() == 2);
   CHECK(config.controllers[0].to_string() == "head:6830");
   CHECK(config.controllers[1].to_string() == "[::1]:7000");
+  CHECK_FALSE(config.listens_everywhere);
   CHECK(config.controller_timeout_s == 5);
   CHECK(config.controller_state_dir == "/ctld");
   CHECK(config.munge_socket == "/munge.sock");

@@ -1,5 +1,7 @@
 #include "fake_controller.h"
 
+#include <poll.h>
+
 #include <sstream>
 
 #include "common/clock.h"
@@ -38,9 +40,8 @@ std::string sealed_answer(const Asked& asked,
 
 FakeController::FakeController(Answer answer)
     : answer_(std::move(answer)),
-      context_(*ZmqContext::create()),
-      socket_(*ZmqSocket::bind(context_, "tcp://127.0.0.1:*")) {
-  address_ = {"127.0.0.1", socket_.bound_port()};
+      listener_(*Listener::listen({.host = "127.0.0.1"})) {
+  address_ = {"127.0.0.1", listener_.port()};
   REQUIRE(address_.port > 0);
   thread_ = std::thread([this] { serve(); });
 }
@@ -52,14 +53,14 @@ FakeController::~FakeController() {
 
 void FakeController::serve() {
   while (!stopping_) {
-    zmq_pollitem_t item{socket_.get(), 0, ZMQ_POLLIN, 0};
-    if (zmq_poll(&item, 1, 20) <= 0) continue;
-    Result<ZmqSocket::Message> message = socket_.receive();
+    pollfd item{listener_.ready_fd(), POLLIN, 0};
+    if (::poll(&item, 1, 20) <= 0) continue;
+    Result<Listener::Message> message = listener_.receive();
     if (message) answer_one(*message);
   }
 }
 
-void FakeController::answer_one(const ZmqSocket::Message& message) {
+void FakeController::answer_one(const Listener::Message& message) {
   Asked asked;
   Result<Opened> opened = PlainCredentials(0).decode(message.text);
   if (!opened) return;
@@ -71,7 +72,7 @@ void FakeController::answer_one(const ZmqSocket::Message& message) {
   if (!query) return;
   asked.query = *std::move(query);
   const std::optional<std::string> text = answer_(asked);
-  if (text) (void)socket_.send(message.route, *text);
+  if (text) (void)listener_.send(message.route, *text);
 }
 
 }  // namespace penstock

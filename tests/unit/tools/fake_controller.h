@@ -9,7 +9,7 @@
 
 #include "common/config.h"
 #include "link/credential.h"
-#include "link/zmq_socket.h"
+#include "link/listener.h"
 #include "wire/query.h"
 
 namespace penstock {
@@ -51,11 +51,10 @@ class FakeController {
 
  private:
   void serve();
-  void answer_one(const ZmqSocket::Message& message);
+  void answer_one(const Listener::Message& message);
 
   Answer answer_;
-  ZmqContext context_;
-  ZmqSocket socket_;
+  Listener listener_;
   ControllerAddress address_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -1,0 +1,107 @@
+// A Link's messages: opened and checked, and sealed. link.cpp has the thread.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "link/link.h"
+#include "wire/query.h"
+
+namespace penstock {
+
+bool Link::is_trusted(uid_t uid) const {
+  const auto& trusted = settings_.trusted;
+  return std::find(trusted.begin(), trusted.end(), uid) != trusted.end();
+}
+
+Result<Arrived> Link::open_message(const std::string& text) {
+  Result<Opened> opened = credentials_->decode(text);
+  if (!opened) return std::move(opened).error().wrap("a message");
+  Result<Envelope> envelope = unpack(opened->payload);
+  if (!envelope) return std::move(envelope).error().wrap("a message");
+  Arrived arrived;
+  arrived.is_question = listener_ && envelope->type == kQueryType;
+  arrived.uid = opened->uid;
+  if (!arrived.is_question && !is_trusted(opened->uid)) {
+    return Error{Code::kPermissionDenied, 0,
+                 fmt::format("a message of user {}: only root's are believed",
+                             opened->uid)};
+  }
+  Result<uint64_t> missed = guard_.admit(*envelope, opened->uid, unix_s());
+  if (!missed) return std::move(missed).error();
+  arrived.missed = *missed;
+  arrived.envelope = *std::move(envelope);
+  return arrived;
+}
+
+void Link::take_from_controller(size_t index, const std::string& text) {
+  Result<Arrived> arrived = open_message(text);
+  if (!arrived) return complain(arrived.error().message);
+  arrived->controller = index;
+  heard(std::to_string(index), arrived->envelope);
+  arrive(*std::move(arrived));
+}
+
+void Link::take_from_peer(const Listener::Message& message) {
+  Result<Arrived> arrived = open_message(message.text);
+  if (!arrived) {
+    // Other faults may be munged's, or an agent's clock's.
+    const Code code = arrived.error().code;
+    if (code == Code::kInvalidArgument || code == Code::kLimit) {
+      listener_->drop_stranger(message.route);
+    }
+    return complain(arrived.error().message);
+  }
+  if (is_trusted(arrived->uid)) listener_->prove(message.route);
+  if (arrived->is_question) {
+    // A question's node is only the client's host: keep the agent's route.
+    arrived->route = message.route;
+  } else {
+    const std::string& node = arrived->envelope.node;
+    routes_[node] = message.route;
+    heard(node, arrived->envelope);
+  }
+  arrive(*std::move(arrived));
+}
+
+void Link::heard(const std::string& peer, const Envelope& envelope) {
+  const auto sender = senders_.find(peer);
+  if (sender != senders_.end()) sender->second.heard(envelope);
+}
+
+Status Link::seal_and_send(Outgoing& out) {
+  const std::string peer =
+      listener_ ? out.node : std::to_string(out.controller);
+  // Number the message before any step can fail, so that the receiver notices
+  // the gap.
+  Sender& sender = senders_.try_emplace(peer, settings_.node, random_session())
+                       .first->second;
+  Result<std::string> text = pack(sender.next(
+      std::move(out.body.type), std::move(out.body.body), unix_s()));
+  if (!text) return std::move(text).error();
+  const auto route = routes_.find(out.node);
+  if (listener_ && route == routes_.end()) {
+    return Error{Code::kUnavailable, 0, "it has sent no message yet"};
+  }
+  Result<std::string> sealed =
+      credentials_->encode(*text, settings_.trusted.front(), kMessageLife_s);
+  if (!sealed) return std::move(sealed).error();
+  return listener_ ? listener_->send(route->second, *sealed)
+                   : sockets_[out.controller].send(*sealed);
+}
+
+Status Link::seal_answer(Outgoing& out) {
+  // A session of its own per answer: the client needs no order of numbers.
+  Sender sender(settings_.node, random_session());
+  Envelope envelope =
+      sender.next(std::move(out.body.type), std::move(out.body.body), unix_s());
+  envelope.version = common_version(out.newest_version);
+  Result<std::string> text = pack(envelope);
+  if (!text) return std::move(text).error();
+  Result<std::string> sealed =
+      credentials_->encode(*text, out.reader, kMessageLife_s);
+  if (!sealed) return std::move(sealed).error();
+  return listener_->send(out.route, *sealed);
+}
+
+}  // namespace penstock
