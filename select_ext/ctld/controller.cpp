@@ -212,6 +212,10 @@ void Controller::on_tick(double now_s, double now_unix_s) {
 }
 
 void Controller::mind_terms(double now_s) {
+  // An active controller only has to catch up with some node, which can wait.
+  const double pause_s = is_active() ? settings_.timeout_s / kLooks : 0;
+  if (now_s - minded_terms_s_ < pause_s) return;
+  minded_terms_s_ = now_s;
   if (!terms_.should_begin(now_s)) return;
   const uint64_t term = terms_.begin(now_s);
   for (Agent& agent : agents_) {

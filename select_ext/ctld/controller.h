@@ -159,6 +159,7 @@ class Controller {
   double solved_s_ = -1e9;
   double rebuilt_s_ = -1e9;
   double minded_s_ = -1e9;
+  double minded_terms_s_ = -1e9;
   std::vector<ToAgent> outgoing_;
   std::vector<ClusterEvent> events_;
   std::vector<Remark> remarks_;
