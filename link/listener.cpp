@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -155,6 +156,12 @@ void Listener::prove(uint64_t route) {
   strangers_.remove(route);
   peer.is_proved = true;
   watch(route, peer, EPOLL_CTL_ADD);
+  // Its later messages must not overtake those that are read already.
+  const auto own = std::stable_partition(
+      from_strangers_.begin(), from_strangers_.end(),
+      [&](const Message& message) { return message.route != route; });
+  std::move(own, from_strangers_.end(), std::back_inserter(from_proved_));
+  from_strangers_.erase(own, from_strangers_.end());
 }
 
 void Listener::mind_time(double now_s) {

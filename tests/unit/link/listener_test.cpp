@@ -200,6 +200,29 @@ TEST_CASE("unfinished messages of strangers have bounded memory") {
   CHECK((*next(it)).text == "hello");
 }
 
+TEST_CASE("messages before and after a proof keep their order") {
+  Listener it = listener();
+  Raw other(it), agent(it);
+  other.shake_hands();
+  other.say(message("other's"));
+  agent.shake_hands();
+  agent.say(message("1") + message("2") + message("3"));
+  std::string order;
+  uint64_t route = 0;
+  while (order.size() < 4) {
+    const Result<Listener::Message> one = next(it);
+    REQUIRE(one.ok());
+    if (one->text == "other's") continue;
+    order += one->text;
+    if (route != 0) continue;
+    route = one->route;
+    it.prove(route);
+    agent.say(message("4"));
+    ::poll(nullptr, 0, 50);  // until it has come
+  }
+  CHECK(order == "1234");
+}
+
 TEST_CASE("a flood of strangers does not delay a proved peer") {
   Listener it = listener();
   Peer agent(it);
