@@ -63,7 +63,10 @@ Link::~Link() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool Link::queue(Outgoing out) {
+bool Link::send(const std::string& node, TypedBody body) {
+  Outgoing out;
+  out.node = node;
+  out.body = std::move(body);
   {
     const std::lock_guard lock(mutex_);
     if (outgoing_.size() >= kMaxQueued) return false;
@@ -73,13 +76,6 @@ bool Link::queue(Outgoing out) {
   return true;
 }
 
-bool Link::send(const std::string& node, TypedBody body) {
-  Outgoing out;
-  out.node = node;
-  out.body = std::move(body);
-  return queue(std::move(out));
-}
-
 bool Link::answer(const Arrived& question, TypedBody body) {
   Outgoing out;
   out.node = question.envelope.node;
@@ -87,7 +83,13 @@ bool Link::answer(const Arrived& question, TypedBody body) {
   out.route = question.route;
   out.reader = question.uid;
   out.newest_version = question.envelope.newest_version;
-  return queue(std::move(out));
+  {
+    const std::lock_guard lock(mutex_);
+    if (answers_.size() >= kMaxAnswers) return false;
+    answers_.push_back(std::move(out));
+  }
+  waker_.wake();
+  return true;
 }
 
 bool Link::send_all(const TypedBody& body) {
@@ -115,6 +117,8 @@ std::vector<Arrived> Link::take() {
     taken.assign(std::make_move_iterator(arrived_.begin()),
                  std::make_move_iterator(arrived_.end()));
     arrived_.clear();
+    std::move(questions_.begin(), questions_.end(), std::back_inserter(taken));
+    questions_.clear();
   }
   // The thread does not poll for messages while the queue is full.
   if (was_full) waker_.wake();
@@ -128,7 +132,8 @@ std::vector<std::string> Link::take_complaints() {
 
 void Link::arrive(Arrived arrived) {
   const std::lock_guard lock(mutex_);
-  arrived_.push_back(std::move(arrived));
+  if (arrived.is_question && questions_.size() >= kMaxQuestions) return;
+  (arrived.is_question ? questions_ : arrived_).push_back(std::move(arrived));
   ready_.wake();
 }
 
@@ -220,22 +225,26 @@ void Link::read(End& end, Take take) {
   waker_.wake();  // there may be more
 }
 
+std::optional<Link::Outgoing> Link::next_outgoing() {
+  const std::lock_guard lock(mutex_);
+  std::deque<Outgoing>& queue = outgoing_.empty() ? answers_ : outgoing_;
+  if (queue.empty()) return std::nullopt;
+  Outgoing next = std::move(queue.front());
+  queue.pop_front();
+  return next;
+}
+
 void Link::write() {
   const uint64_t until_ns = monotonic_ns() + kTurn_ns;
   while (monotonic_ns() < until_ns) {
-    Outgoing next;
-    {
-      const std::lock_guard lock(mutex_);
-      if (outgoing_.empty()) return;
-      next = std::move(outgoing_.front());
-      outgoing_.pop_front();
-    }
-    Status sent = next.route == 0 ? seal_and_send(next) : seal_answer(next);
+    std::optional<Outgoing> next = next_outgoing();
+    if (!next) return;
+    Status sent = next->route == 0 ? seal_and_send(*next) : seal_answer(*next);
     // A client that has given up is no error worth logging.
-    if (!sent && next.route == 0) {
+    if (!sent && next->route == 0) {
       complain(fmt::format(
           "to {}: {}",
-          listener_ ? next.node : settings_.connect[next.controller],
+          listener_ ? next->node : settings_.connect[next->controller],
           sent.error().message));
     }
   }

@@ -63,11 +63,13 @@ class Link {
 
   // Queues the answer to a question, sealed for the asking user alone.
   // Questions are messages of kQueryType; a listening link takes them from
-  // every user. False as of send().
+  // every user. Sent after all other messages; thread-safe. False: too many
+  // answers wait, nothing is sent.
   bool answer(const Arrived& question, TypedBody body);
 
   // Readable while take() has something to return.
   int ready_fd() const { return ready_.fd(); }
+  // Questions come last. While nobody takes them, further ones are dropped.
   std::vector<Arrived> take();
   // Reasons for dropped and unsent messages, for the log; rate-limited.
   std::vector<std::string> take_complaints();
@@ -75,6 +77,8 @@ class Link {
   int port() const { return port_; }  // of a listening link
 
   static constexpr size_t kMaxQueued = 65536;
+  static constexpr size_t kMaxQuestions = 256;  // waiting for take()
+  static constexpr size_t kMaxAnswers = 64;     // waiting to be sent
 
  private:
   // NOLINTNEXTLINE(bugprone-exception-escape): see TypedBody.
@@ -95,13 +99,15 @@ class Link {
   template <class End, class Take>
   void read(End& end, Take take);
   [[nodiscard]] Result<Arrived> open_message(const std::string& text);
+  [[nodiscard]] Status admit(Arrived& arrived);
+  void refuse(const Arrived& question);
   void take_from_controller(size_t index, const std::string& text);
   void take_from_peer(const Listener::Message& message);
   void heard(const std::string& peer, const Envelope& envelope);
   void write();
   Status seal_and_send(Outgoing& out);
   Status seal_answer(Outgoing& out);
-  bool queue(Outgoing out);
+  std::optional<Outgoing> next_outgoing();
   bool is_trusted(uid_t uid) const;
   bool is_full() const;
   void arrive(Arrived arrived);
@@ -125,7 +131,9 @@ class Link {
 
   mutable std::mutex mutex_;
   std::deque<Arrived> arrived_;
+  std::deque<Arrived> questions_;
   std::deque<Outgoing> outgoing_;
+  std::deque<Outgoing> answers_;
   std::vector<std::string> complaints_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -8,6 +8,12 @@
 #include "wire/query.h"
 
 namespace penstock {
+namespace {
+
+// Several times the largest that a command sends.
+constexpr size_t kMaxQuestionBytes = 8192;
+
+}  // namespace
 
 bool Link::is_trusted(uid_t uid) const {
   const auto& trusted = settings_.trusted;
@@ -27,16 +33,29 @@ Result<Arrived> Link::open_message(const std::string& text) {
                  fmt::format("a message of user {}: only root's are believed",
                              opened->uid)};
   }
-  Result<uint64_t> missed = guard_.admit(*envelope, opened->uid, unix_s());
-  if (!missed) return std::move(missed).error();
-  arrived.missed = *missed;
+  if (arrived.is_question && opened->payload.size() > kMaxQuestionBytes) {
+    return Error{
+        Code::kLimit, 0,
+        fmt::format("a query of {} bytes of user {}; allowed: {}",
+                    opened->payload.size(), opened->uid, kMaxQuestionBytes)};
+  }
   arrived.envelope = *std::move(envelope);
   return arrived;
+}
+
+Status Link::admit(Arrived& arrived) {
+  Result<uint64_t> missed =
+      guard_.admit(arrived.envelope, arrived.uid, unix_s());
+  if (!missed) return std::move(missed).error();
+  arrived.missed = *missed;
+  return Done{};
 }
 
 void Link::take_from_controller(size_t index, const std::string& text) {
   Result<Arrived> arrived = open_message(text);
   if (!arrived) return complain(arrived.error().message);
+  Status admitted = admit(*arrived);
+  if (!admitted) return complain(admitted.error().message);
   arrived->controller = index;
   heard(std::to_string(index), arrived->envelope);
   arrive(*std::move(arrived));
@@ -52,16 +71,30 @@ void Link::take_from_peer(const Listener::Message& message) {
     }
     return complain(arrived.error().message);
   }
+  // A question's node is only the client's host: keep the agent's route.
+  if (arrived->is_question) arrived->route = message.route;
+  if (Status admitted = admit(*arrived); !admitted) {
+    if (arrived->is_question && admitted.error().code == Code::kLimit) {
+      return refuse(*arrived);
+    }
+    return complain(admitted.error().message);
+  }
   if (is_trusted(arrived->uid)) listener_->prove(message.route);
-  if (arrived->is_question) {
-    // A question's node is only the client's host: keep the agent's route.
-    arrived->route = message.route;
-  } else {
+  if (!arrived->is_question) {
     const std::string& node = arrived->envelope.node;
     routes_[node] = message.route;
     heard(node, arrived->envelope);
   }
   arrive(*std::move(arrived));
+}
+
+// The user has too many sessions: each query is one.
+void Link::refuse(const Arrived& question) {
+  const Error error{
+      Code::kLimit, 0,
+      fmt::format("too many queries from user {}; try again in {:.0f} s",
+                  question.uid, settings_.limits.max_age_s)};
+  (void)answer(question, {kAnswerType, answer_body(question.envelope, error)});
 }
 
 void Link::heard(const std::string& peer, const Envelope& envelope) {

@@ -12,8 +12,8 @@
 
 #include "common/event_loop.h"
 #include "common/unique_fd.h"
+#include "common/user_budget.h"
 #include "node_agent/messages.h"
-#include "node_agent/plan/user_budget.h"
 
 namespace penstock {
 

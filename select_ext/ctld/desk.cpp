@@ -4,7 +4,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "select_ext/ctld/answers.h"
 #include "select_ext/ctld/cluster_view.h"
 
 namespace penstock {
@@ -15,6 +14,7 @@ constexpr uint64_t kRecord_ms = 250;
 // Limit of the runs loaded at start: some weeks of a large site.
 constexpr size_t kMaxRunsLoaded = 50'000;
 constexpr int kRunsOfPage = 1000;
+constexpr double kViewAge_s = 0.1;
 
 double now_s() { return double(monotonic_ns()) * 1e-9; }
 
@@ -47,9 +47,7 @@ Status Desk::start(SlurmPoller::MakeApi make_api) {
   load_earlier_runs();
   service_.add_listener(
       [this](const ClusterEvent& event) { on_cluster(event); });
-  service_.set_answerer([this](const ControllerQuery& query, uid_t asker) {
-    return answer(query, asker);
-  });
+  if (Status started = start_answers(); !started) return started;
   Result<int> timer = loop_.add_timer(kRecord_ms, [this] { record(); });
   if (!timer) return std::move(timer).error();
   if (Status started = submit_desk_.start(); !started) return started;
@@ -157,16 +155,41 @@ void Desk::record() {
   }
 }
 
-Result<nlohmann::json> Desk::answer(const ControllerQuery& query, uid_t asker) {
-  const ClusterView view = view_of(service_.controller(), address_,
-                                   config_.policy, now_s(), unix_s());
-  return build_answer(
-      query, asker, view,
+Status Desk::start_answers() {
+  const auto find =
       [this](const HistoryQuery& wanted) -> Result<std::vector<HistoryRow>> {
-        if (history_) return history_->find(wanted);
-        return Error{Code::kUnavailable, 0,
-                     "the controller keeps no history; its log has the reason"};
+    if (history_) return history_->find(wanted);
+    return Error{Code::kUnavailable, 0,
+                 "the controller keeps no history; its log has the reason"};
+  };
+  auto answerer = Answerer::start(
+      [find](const Answerer::Question& asked) {
+        return build_answer(asked.query, asked.arrived.uid, *asked.view, find);
+      },
+      [this](const Arrived& question, const Result<nlohmann::json>& answer) {
+        service_.answer(question, answer);
       });
+  if (!answerer) return std::move(answerer).error();
+  answerer_ = *std::move(answerer);
+  service_.set_asked([this](Arrived question) { ask(std::move(question)); });
+  return Done{};
+}
+
+void Desk::ask(Arrived question) {
+  Result<ControllerQuery> query = read_query(question.envelope.body);
+  if (!query) return service_.answer(question, std::move(query).error());
+  answerer_->ask({std::move(question), *std::move(query), view()});
+}
+
+// Queries of about the same time share a view, so that their number costs the
+// event loop nothing.
+std::shared_ptr<const ClusterView> Desk::view() {
+  if (now_s() - viewed_s_ >= kViewAge_s) {
+    viewed_s_ = now_s();
+    view_ = std::make_shared<ClusterView>(view_of(
+        service_.controller(), address_, config_.policy, viewed_s_, unix_s()));
+  }
+  return view_;
 }
 
 }  // namespace penstock

@@ -9,6 +9,7 @@
 
 #include "common/config.h"
 #include "common/event_loop.h"
+#include "select_ext/ctld/answerer.h"
 #include "select_ext/ctld/earlier_runs.h"
 #include "select_ext/ctld/history.h"
 #include "select_ext/ctld/job_recorder.h"
@@ -41,7 +42,9 @@ class Desk {
   void on_slurm();
   void tell_earlier_runs();
   void record();
-  Result<nlohmann::json> answer(const ControllerQuery& query, uid_t asker);
+  [[nodiscard]] Status start_answers();
+  void ask(Arrived question);
+  std::shared_ptr<const ClusterView> view();
 
   EventLoop& loop_;
   ControllerService& service_;
@@ -53,6 +56,9 @@ class Desk {
   SubmitDesk submit_desk_;
   std::unique_ptr<History> history_;     // nullptr: it could not be opened
   std::unique_ptr<SlurmPoller> poller_;  // nullptr: no Slurm
+  std::shared_ptr<const ClusterView> view_;
+  double viewed_s_ = -1e9;
+  std::unique_ptr<Answerer> answerer_;  // reads the history: ends before it
 };
 
 }  // namespace penstock

@@ -231,8 +231,9 @@ Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
       note_damage(file.error());
       return std::move(file).error();
     }
+    Status limited = file->limit_to_reading(options_.query_timeout_ms);
+    if (!limited) return std::move(limited).error();
     reader_.emplace(*std::move(file));
-    reader_->limit_time(options_.query_timeout_ms);
   }
   Result<std::vector<HistoryRow>> rows = reader_->find(query);
   if (!rows && rows.error().code != Code::kUnavailable) {

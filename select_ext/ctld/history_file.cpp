@@ -175,6 +175,11 @@ Result<std::vector<HistoryRow>> HistoryFile::find(const HistoryQuery& query) {
   }
 }
 
+Status HistoryFile::limit_to_reading(int milliseconds) {
+  database_->limit_time(milliseconds);
+  return database_->run("PRAGMA query_only=ON");
+}
+
 Result<int64_t> HistoryFile::prune(double before_unix_s, int64_t max_jobs,
                                    int64_t max_rows) {
   Result<Statement*> statement = prepared(

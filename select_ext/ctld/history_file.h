@@ -42,8 +42,9 @@ class HistoryFile {
   // Texts are cut to 256 bytes; figures that are not finite become 0 or NULL.
   [[nodiscard]] Status put(const std::vector<JobRecord>& records);
   [[nodiscard]] Result<std::vector<HistoryRow>> find(const HistoryQuery& query);
-  // Later calls of find() end after this time, with kUnavailable.
-  void limit_time(int milliseconds) { database_->limit_time(milliseconds); }
+  // From now on this connection only reads, and a call of find() ends after
+  // this time, with kUnavailable.
+  [[nodiscard]] Status limit_to_reading(int milliseconds);
   // Removes at most max_rows records: those last seen before before_unix_s, and
   // the oldest beyond max_jobs. Returns the number removed.
   [[nodiscard]] Result<int64_t> prune(double before_unix_s, int64_t max_jobs,

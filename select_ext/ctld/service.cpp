@@ -37,20 +37,15 @@ void ControllerService::on_ready() {
   on_tick();
 }
 
-void ControllerService::answer(const Arrived& question) {
-  Result<ControllerQuery> query = read_query(question.envelope.body);
-  Result<nlohmann::json> document =
-      query && answerer_ ? answerer_(*query, question.uid)
-      : query
-          ? Error{Code::kUnavailable, 0, "this controller answers no requests"}
-          : std::move(query).error();
+void ControllerService::answer(const Arrived& question,
+                               const Result<nlohmann::json>& document) {
   // If the queue is full, the client times out and reports that.
   (void)link_->answer(question,
                       {kAnswerType, answer_body(question.envelope, document)});
 }
 
 void ControllerService::take(Arrived& arrived, double at_s) {
-  if (arrived.is_question) return answer(arrived);
+  if (arrived.is_question) return asked_(std::move(arrived));
   Envelope& envelope = arrived.envelope;
   Result<AgentMessage> message =
       read_agent_message(envelope.type, envelope.body);

@@ -29,10 +29,13 @@ class ControllerService {
   void add_listener(Listener listener) {
     listeners_.push_back(std::move(listener));
   }
-  // Answers commands; without one they get kUnavailable.
-  using Answerer = std::function<Result<nlohmann::json>(
-      const ControllerQuery& query, uid_t asker)>;
-  void set_answerer(Answerer answerer) { answerer_ = std::move(answerer); }
+  // Called with each command's question, after the agents' messages; from the
+  // event loop. The answer goes to answer().
+  // REQUIRES: set before the loop runs.
+  using Asked = std::function<void(Arrived question)>;
+  void set_asked(Asked asked) { asked_ = std::move(asked); }
+  // Thread-safe.
+  void answer(const Arrived& question, const Result<nlohmann::json>& document);
 
   Controller& controller() { return controller_; }
 
@@ -40,7 +43,6 @@ class ControllerService {
   void on_ready();
   void on_tick();
   void take(Arrived& arrived, double now_s);
-  void answer(const Arrived& question);
   void flush();
   bool keep_term();
 
@@ -50,7 +52,7 @@ class ControllerService {
   int state_dir_fd_;
   uint64_t kept_term_ = 0;
   std::vector<Listener> listeners_;
-  Answerer answerer_;
+  Asked asked_;
 };
 
 }  // namespace penstock

@@ -4,7 +4,10 @@ agents are served."""
 import concurrent.futures
 import json
 import pathlib
+import pwd
 import re
+import sqlite3
+import time
 
 import cluster_case
 import embedded
@@ -14,6 +17,8 @@ CONNECTIONS = 400
 SECONDS = 10
 AGENTS = 50
 GROWTH_MB = 100
+CLIENTS = 50
+ANSWER_P99_MS = 250
 
 
 class Load(cluster_case.ClusterCase):
@@ -77,6 +82,55 @@ class Load(cluster_case.ClusterCase):
 
     def test_a_message_without_end_neither_fills_memory_nor_stops_agents(self):
         self.check_flood("--frames")
+
+    def fill_history(self, uid, rows=20_000):
+        """Adds ended runs of the user, so that queries take time."""
+        path = f"{self.cluster.directory}/penstockctld0.sqlite"
+        with sqlite3.connect(path, timeout=10) as history:
+            types = {name: kind for _, name, kind, needed, default, _ in
+                     history.execute("PRAGMA table_info(jobs)")
+                     if needed and default is None}
+            run = {name: "x" if kind == "TEXT" else 1
+                   for name, kind in types.items()}
+            run.update(uid=uid, state="COMPLETED",
+                       last_seen_unix_s=time.time())
+            history.executemany(
+                f"INSERT INTO jobs ({', '.join(run)}) VALUES "
+                f"({', '.join(':' + name for name in run)})",
+                (dict(run, job_id=number) for number in range(1, rows + 1)))
+
+    def history_of(self, user):
+        return self.cluster.command(self.penstock, "history", "--config",
+                                    self.conf, user=user)
+
+    def test_a_users_queries_delay_neither_agents_nor_other_users(self):
+        self.fill_history(pwd.getpwnam(self.user).pw_uid)
+        quiet_ms = self.serve_agents()["answer_p99_ms"]
+        with concurrent.futures.ThreadPoolExecutor() as beside:
+            asking = beside.submit(
+                self.put_load, "ask", CLIENTS, "--munge",
+                f"{self.cluster.directory}/munge.sock")
+            agents = beside.submit(self.serve_agents)
+            others, own = [], []
+            while not (asking.done() and agents.done()):
+                others.append(self.history_of(self.other))
+                own.append(self.history_of(self.user))
+            figures, counts = agents.result(), json.loads(asking.result())
+        print(f"quiet: {quiet_ms:.0f} ms;", figures, counts, len(others), "queries of another user")
+        self.assertEqual(figures["lost"], 0)
+        # Other programs may slow down both.
+        self.check_time(figures["answer_p99_ms"],
+                        max(ANSWER_P99_MS, 3 * quiet_ms))
+        for done in others:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(counts["answered"], 0)
+        self.assertGreater(counts["refused"], 0)
+        refused = [done for done in own if done.returncode != 0]
+        self.assertTrue(refused)
+        for done in refused:
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"^penstock: too many queries from "
+                             r"user \d+; try again in \d+ s$")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -135,6 +136,7 @@ int run(int argc, char** argv) {
     Flood(settings).run(end_ns);
     return 0;
   }
+  (void)::nice(19);  // the controller's CPUs are not what is tested
   Counts counts;
   std::vector<std::jthread> clients;
   for (int i = 0; i < settings.clients; ++i) {

@@ -335,6 +335,15 @@ TEST_CASE("a search that takes too long is ended, and the next one works") {
   CHECK(*database->ask("SELECT count(*) FROM jobs WHERE job_id < 5") == 1);
 }
 
+TEST_CASE("a connection limited to reading finds records and writes none") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  REQUIRE(file.put({full_record(1)}));
+  REQUIRE(file.limit_to_reading(1000));
+  CHECK_FALSE(file.put({full_record(2)}));
+  CHECK(ids(file.find({})) == Ids{1});
+}
+
 TEST_CASE("kinds ignore numbers, and hashes are FNV-1a") {
   CHECK(text_hash("") == "cbf29ce484222325");
   CHECK(text_hash("a") == "af63dc4c8601ec8c");

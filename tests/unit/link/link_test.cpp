@@ -330,6 +330,27 @@ TEST_CASE("any user may send a query and gets an answer") {
   CHECK(answer->body.at("document") == 1);
 }
 
+TEST_CASE("a user with too many queries is told so") {
+  Link::Settings settings;
+  settings.node = "controller";
+  settings.listen = {.host = "127.0.0.1"};
+  settings.limits.max_sessions_of_user = 1;
+  const auto ctl = start(std::move(settings));
+  Result<ZmqContext> context = ZmqContext::create();
+  Result<ZmqSocket> user = ZmqSocket::connect(*context, endpoint_of(*ctl));
+  REQUIRE(user.ok());
+  send_when_connected(*user, question_of(1000, "login"));
+  collect(*ctl, [](const Arrived& one) { return one.is_question; });
+  send_when_connected(*user, question_of(1000, "login"));
+  Result<Opened> opened = FakeCredentials(1000).decode(reply_on(*user));
+  REQUIRE(opened.ok());
+  Result<Envelope> answer = unpack(opened->payload);
+  REQUIRE(answer.ok());
+  CHECK(answer->body.at("error") == "limit");
+  CHECK(answer->body.at("reason") ==
+        "too many queries from user 1000; try again in 60 s");
+}
+
 TEST_CASE("a query from a node does not replace the node's agent") {
   const auto ctl = controller();
   const auto n1 = agent("n1", {endpoint_of(*ctl)});

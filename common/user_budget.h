@@ -1,4 +1,4 @@
-// Limits penstockd's time for users' messages (docs/protocol.md). Pure: time is
+// Limits a daemon's time for users' messages (docs/protocol.md). Pure: time is
 // an argument. Not thread-safe.
 #pragma once
 
@@ -18,7 +18,8 @@ class SpentTime {
 
   // now_ns: from a monotonic clock.
   void add(uint64_t spent_ns, uint64_t now_ns);
-  bool has_room(uint64_t now_ns) const { return left_at(now_ns) < room_ns_; }
+  // Time until there is room, if nothing is added.
+  uint64_t wait_ns(uint64_t now_ns) const;
   bool is_empty(uint64_t now_ns) const { return left_at(now_ns) <= 0; }
 
  private:
@@ -34,7 +35,11 @@ class SpentTime {
 // control many user ids. Root is exempt.
 class UserBudget {
  public:
-  bool may_spend(uid_t uid, uint64_t now_ns) const;
+  // Time until the user may spend, if nobody spends meanwhile; 0: it may now.
+  uint64_t wait_ns(uid_t uid, uint64_t now_ns) const;
+  bool may_spend(uid_t uid, uint64_t now_ns) const {
+    return wait_ns(uid, now_ns) == 0;
+  }
   void charge(uid_t uid, uint64_t spent_ns, uint64_t now_ns);
   size_t known_users() const { return users_.size(); }
 

@@ -1,4 +1,4 @@
-#include "node_agent/plan/user_budget.h"
+#include "common/user_budget.h"
 
 #include "tests/unit/catch.h"
 
@@ -49,6 +49,9 @@ TEST_CASE("a user is refused until an expensive message is paid off") {
   UserBudget budget;
   budget.charge(1000, kSecond, kSecond);
   CHECK_FALSE(budget.may_spend(1000, 5 * kSecond));
+  const uint64_t wait_ns = budget.wait_ns(1000, 5 * kSecond);
+  CHECK_FALSE(budget.may_spend(1000, 5 * kSecond + wait_ns - kMs));
+  CHECK(budget.may_spend(1000, 5 * kSecond + wait_ns));
   CHECK(budget.may_spend(1000, 12 * kSecond));
 }
 
