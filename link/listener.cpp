@@ -145,7 +145,11 @@ void Listener::close_excess() {
 
 void Listener::drop_stranger(uint64_t route) {
   const auto peer = peers_.find(route);
-  if (peer != peers_.end() && !peer->second.is_proved) close(route);
+  if (peer == peers_.end() || peer->second.is_proved) return;
+  close(route);
+  // One read may have brought thousands of messages.
+  std::erase_if(from_strangers_,
+                [&](const Message& message) { return message.route == route; });
 }
 
 void Listener::prove(uint64_t route) {

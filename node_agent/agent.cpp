@@ -89,7 +89,10 @@ Agent::~Agent() {
 }
 
 Replan Agent::replan() {
-  return [this](GrantCause cause) { rebalancer_.rebalance(cause); };
+  // Neither before start() nor in stop(), where children still call back.
+  return [this](GrantCause cause) {
+    if (server_) rebalancer_.rebalance(cause);
+  };
 }
 
 Status Agent::start() {
@@ -183,6 +186,7 @@ void Agent::stop() {
     log_error("not all groups could be removed: {}; it is tried again at start",
               swept.error().message);
   }
+  node_.machine.heartbeat(false);  // the guardian need not clean up
   metrics_file_.use("");
   // Files that a child is writing; their disk may hang.
   children_.serve(

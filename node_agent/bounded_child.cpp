@@ -63,7 +63,7 @@ Status BoundedChildren::may_start(const ChildWork& work) {
     return ::poll(&ended, 1, 0) == 1;
   });
   for (const Killed& child : killed_) {
-    if (child.what == work.what) {
+    if (child.what == work.what && child.user == work.user) {
       return refuse(work.what + ": the last try still hangs");
     }
   }

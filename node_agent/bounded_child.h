@@ -45,9 +45,9 @@ class BoundedChildren {
   // error. If the child cannot be started, the callback runs before start()
   // returns.
   //   kUnavailable  deadline_ms passed (ETIMEDOUT), an earlier child with this
-  //                 `what` was killed and hangs in the kernel (another one
-  //                 would only hang with it), kMaxChildren run or hang, of them
-  //                 kMaxOfUser for this user, or penstockd stops
+  //                 `what` and user was killed and hangs in the kernel (another
+  //                 one would only hang with it), kMaxChildren run or hang, of
+  //                 them kMaxOfUser for this user, or penstockd stops
   //   kLimit        the child wrote more than max_bytes
   //   kIo           the child cannot be started
   void start(const ChildWork& work, Callback callback);
@@ -60,7 +60,8 @@ class BoundedChildren {
   // most_ms: for the last work before penstockd ends.
   void serve(const std::function<bool()>& is_done, uint64_t most_ms);
 
-  // Kills children that are past their deadline. Call about once a second.
+  // Kills children that are past their deadline. Call it once a second, or as
+  // often as the deadlines need.
   void expire(uint64_t now_ns);
 
   static constexpr size_t kMaxChildren = 32;

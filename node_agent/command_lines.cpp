@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "common/clock.h"
 #include "common/wire_text.h"
 
 namespace penstock {
@@ -78,13 +79,13 @@ void read_command_lines(BoundedChildren& children, uid_t user,
                         std::function<void(const CommandLines&)> callback) {
   auto answer = std::make_shared<Answer>();
   ChildWork work;
-  work.what = fmt::format("reading command lines of user {}", user);
+  work.what = "reading command lines";
   work.user = user;
   work.deadline_ms = kCommandDeadline_ms;
   work.body = [&pids](int out) { read_into(out, pids.data(), pids.size()); };
-  work.stream = [answer](std::string_view block) {
+  work.stream = [answer, begun_ns = monotonic_ns()](std::string_view block) {
     answer->add(block);
-    return true;
+    return monotonic_ns() - begun_ns < kMostReading_ms * 1'000'000;
   };
   children.start(
       work, [answer, count = pids.size(),
@@ -118,6 +119,7 @@ std::vector<pid_t> unread_commands(const TaskView& view, uint64_t now_ns,
          command.read_ns >= command.first_ns + kExecTakes_ns)) {
       continue;
     }
+    if (command.comm != process.comm) command.facts = {};
     command.comm = process.comm;
     command.read_ns = 0;
     unread.push_back(process.pid);
@@ -130,7 +132,8 @@ bool keep_commands(const std::vector<pid_t>& pids, const CommandLines& lines,
   const std::string_view match = fixed_text(task.start.options.match);
   for (size_t i = 0; i < lines.texts.size(); ++i) {
     const auto known = task.commands.find(pids[i]);
-    if (known == task.commands.end()) continue;
+    // An empty name: it has called exec since.
+    if (known == task.commands.end() || known->second.comm.empty()) continue;
     known->second.facts = facts_of(lines.texts[i], match);
     known->second.read_ns = now_ns;
   }
@@ -139,12 +142,18 @@ bool keep_commands(const std::vector<pid_t>& pids, const CommandLines& lines,
   if (known == task.commands.end()) return false;
   ++task.hangs;
   known->second.hangs = true;
-  known->second.facts = {};
   return true;
 }
 
 void reread_commands(Task& task) {
   for (auto& [pid, command] : task.commands) command.read_ns = 0;
+}
+
+void note_exec(pid_t pid, Task& task) {
+  const auto known = task.commands.find(pid);
+  if (known == task.commands.end()) return;
+  known->second.comm.clear();
+  known->second.facts = {};
 }
 
 void add_commands(const Task& task, TaskView& view) {

@@ -12,8 +12,11 @@
 
 namespace penstock {
 
-// A readable command line takes microseconds; the rest is for a busy machine.
-inline constexpr uint64_t kCommandDeadline_ms = 250;
+// A readable command line takes microseconds, but a fork of a large process
+// holds its lock for up to a second. The rest is for a busy machine.
+inline constexpr uint64_t kCommandDeadline_ms = 1000;
+// For all of a scan, if each of its processes takes nearly that long.
+inline constexpr uint64_t kMostReading_ms = 2000;
 // Of one task. Then its command lines are no longer read.
 inline constexpr size_t kMaxHangs = 8;
 
@@ -28,7 +31,8 @@ struct CommandLines {
 };
 
 // Calls back once, possibly before it returns. Fewer texts than pids without
-// next_hangs: the child could not be started, was killed, or got no CPU.
+// next_hangs: kMostReading_ms have passed, or the child could not be started,
+// was killed, or got no CPU.
 // user: BoundedChildren's limit applies to this user's processes.
 void read_command_lines(BoundedChildren& children, uid_t user,
                         const std::vector<pid_t>& pids,
@@ -44,8 +48,10 @@ std::vector<pid_t> unread_commands(const TaskView& view, uint64_t now_ns,
 bool keep_commands(const std::vector<pid_t>& pids, const CommandLines& lines,
                    uint64_t now_ns, Task& task);
 
-// Has them read again, after an exec that nobody reported.
+// Has them read again, because an exec may have been missed.
 void reread_commands(Task& task);
+// The process runs another program.
+void note_exec(pid_t pid, Task& task);
 
 // Fills in the commands of a view from the known ones.
 void add_commands(const Task& task, TaskView& view);

@@ -92,8 +92,8 @@ uint32_t Job::shares() const {
   for (const auto& [pid, task] : tasks) {
     gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));
   }
-  // Users control the number of tasks (srun --overcommit). Only the GPUs and the
-  // CPUs are Slurm's decision.
+  // Users control the number of tasks (srun --overcommit). Only the GPUs and
+  // the CPUs are Slurm's decision.
   const size_t most =
       std::min(std::max<size_t>(task_count(), gpus), cpus().size());
   return std::clamp<uint32_t>(ranks(), 1u, std::max(1u, uint32_t(most)));

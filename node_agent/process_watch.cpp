@@ -78,10 +78,8 @@ void ProcessWatch::on_events() {
     if (forked && owner.task->processes.size() < Scanner::kMaxProcesses) {
       node_.registry.note_process(event.pid, owner);
     }
-    const auto command = owner.task->commands.find(event.pid);
-    if (event.kind == ProcEvent::Kind::kExec &&
-        command != owner.task->commands.end()) {
-      command->second.read_ns = 0;
+    if (event.kind == ProcEvent::Kind::kExec) {
+      note_exec(event.pid, *owner.task);
     }
     if (owner.job->managed) {
       mark_for_scan(owner.job->id, owner.task->id.tid);
@@ -111,6 +109,7 @@ void ProcessWatch::mark_for_scan(JobId job, pid_t task) {
 // A burst of marks costs at most one system call.
 void ProcessWatch::arm_timer() {
   const uint64_t now_ns = monotonic_ns();
+  if (reading_ && timer_ns_.value_or(0) > now_ns) return;
   const uint64_t next_ns =
       reading_ ? now_ns + kCheck_ns : queue_.next_ns().value_or(0);
   if (next_ns == timer_ns_) return;
@@ -145,7 +144,8 @@ void ProcessWatch::begin_scan(ScanQueue::Scan scan, uint64_t now_ns) {
   }
   TaskView view = scanner_.look(*owner.job, *owner.task);
   std::vector<pid_t> pids = unread_commands(view, now_ns, *owner.task);
-  reading_ = Reading{scan, now_ns, std::move(view), std::move(pids)};
+  reading_ =
+      Reading{scan, owner.task->id, now_ns, std::move(view), std::move(pids)};
   if (reading_->pids.empty()) return finish_scan({});
   read_command_lines(children_, owner.job->uid, reading_->pids,
                      [this](const CommandLines& lines) { finish_scan(lines); });
@@ -156,11 +156,17 @@ void ProcessWatch::finish_scan(const CommandLines& lines) {
   Reading done = *std::exchange(reading_, std::nullopt);
   const Registry::Owner owner =
       node_.registry.find_task(done.scan.job, done.scan.task);
-  if (owner.job != nullptr) {
+  const bool is_same =
+      owner.job != nullptr && owner.job->managed && owner.task->id == done.task;
+  if (is_same) {
     if (keep_commands(done.pids, lines, monotonic_ns(), *owner.task)) {
       note_hanging(*owner.job);
     }
     apply(done.view, *owner.job, *owner.task);
+    const bool is_part = lines.texts.size() < done.pids.size();
+    if (is_part && !lines.texts.empty()) {
+      mark_for_scan(done.scan.job, done.scan.task);
+    }
   }
   end_scan(done.scan, done.begun_ns);
   arm_timer();

@@ -50,6 +50,7 @@ class ProcessWatch {
   // A scan that waits for command lines.
   struct Reading {
     ScanQueue::Scan scan;
+    TaskId task;
     uint64_t begun_ns = 0;
     TaskView view;
     std::vector<pid_t> pids;

@@ -62,7 +62,7 @@ struct Rank {
 // What is known of the command line of one of a task's processes.
 struct CommandLine {
   TaskId process;
-  std::string comm;       // when it was read
+  std::string comm;       // when it was read; "": it has called exec since
   uint64_t first_ns = 0;  // CLOCK_MONOTONIC; when the process was first seen
   uint64_t read_ns = 0;   // 0: not yet
   // A read did not end in time, since the process holds a lock of its memory:

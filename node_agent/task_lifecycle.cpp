@@ -27,7 +27,7 @@ void TaskLifecycle::adopt(const std::vector<SavedTask>& saved) {
   leftovers_ = !swept;
   for (const SavedTask& task : saved) {
     if (!node_.machine.proc.verify(task.home.task)) continue;
-    // Undoes the saved split; begin_task() decides anew.
+    // Undoes the saved split; begin_tasks() decides anew.
     parts_.separation.undo(task);
     Result<Task*> added = node_.registry.add(task.start, task.home);
     if (!added) {

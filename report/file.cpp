@@ -66,6 +66,7 @@ Status keep_earlier_run(int dir_fd, const JobReport& report) {
     Status done = keep_as(dir_fd, stem + ".json", kept + ".json");
     if (!done && done.error().saved_errno == EEXIST) continue;
     if (!done) return done;
+    ::unlinkat(dir_fd, (kept + ".txt").c_str(), 0);  // of no report any more
     done = keep_as(dir_fd, stem + ".txt", kept + ".txt");
     return !done && done.error().code == Code::kNotFound ? Done{} : done;
   }

@@ -133,6 +133,22 @@ TEST_CASE("the command line of a process that may exec is read again") {
     CHECK(unread_commands(view_of({process(7, 101, "python3")}), now_ns,
                           task) == all);
   }
+  SECTION("an exec ends what was known, also while the line is read") {
+    note_exec(7, task);
+    CHECK_FALSE(keep_commands(all, {{"d"}}, now_ns, task));
+    TaskView filled = view;
+    add_commands(task, filled);
+    CHECK(filled.processes[0].command.hash == 0);
+    CHECK(unread_commands(view, now_ns, task) == all);
+  }
+  SECTION("a hang leaves what was known") {
+    reread_commands(task);
+    CHECK(unread_commands(view, now_ns, task) == all);
+    CHECK(keep_commands(all, {{}, true}, now_ns, task));
+    TaskView filled = view;
+    add_commands(task, filled);
+    CHECK(filled.processes[0].command.hash == facts_of("c", "").hash);
+  }
   SECTION("an exec may have been missed") {
     reread_commands(task);
     CHECK(unread_commands(view, now_ns, task) == all);
