@@ -370,9 +370,13 @@ class SplitTest(TorchCase):
                 self.assertGreaterEqual(cold[2], 8 << 20)
                 self.assertLess(cold[2], 9 << 20)
                 self.assertGreater(cold[0], 0)
-                before = self.sums()
-                list(self.watched(loader))
-                warm = [n - b for n, b in zip(self.sums(), before)]
+                # The first time a worker may also read a page of Python.
+                for _ in range(3):
+                    before = self.sums()
+                    list(self.watched(loader))
+                    warm = [n - b for n, b in zip(self.sums(), before)]
+                    if warm[2] == 0:
+                        break
                 self.assertEqual((warm[0], warm[2], warm[3]), (0, 0, 8))
                 self.assertGreater(warm[1], 0)
 
