@@ -69,10 +69,12 @@ bool Terms::should_begin(double now_s) const {
     return knows_none(it) ? now_s - it.since_s >= wait_s
                           : it.silence_s >= timeout_s_;
   };
-  const auto is_ours = [&](const Statement& it) {
-    return it.term == own_term_;
+  // Nodes that have not got our last term's grant know an older one.
+  const auto knows_no_newer = [&](const Statement& it) {
+    return it.term <= own_term_;
   };
-  return (may_resume_ && most_are(said, is_ours)) || most_are(said, is_silent);
+  return (may_resume_ && most_are(said, knows_no_newer)) ||
+         most_are(said, is_silent);
 }
 
 // Of an even number of votes the lower middle one counts: half of them may lie.

@@ -37,9 +37,9 @@ class Terms {
 
   // True if this controller should begin a term now. If it is active: a node
   // has known a newer term for a time-out, longer than another controller would
-  // need to end ours, and refuses our grants. Else: it held the term that most
-  // nodes know (it was restarted), or most report that the holder has been
-  // silent for the time-out.
+  // need to end ours, and refuses our grants. Else: it was restarted, and most
+  // nodes know no newer term than it held, or most report that the holder has
+  // been silent for the time-out.
   bool should_begin(double now_s) const;
 
   // Begins a term and returns it: higher than all plausible terms reported, and

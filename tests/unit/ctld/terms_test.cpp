@@ -87,6 +87,14 @@ TEST_CASE("the holder of the newest term continues without waiting") {
   CHECK(restarted.begin(101) > 16);
 }
 
+TEST_CASE("nodes without the last term's grant do not delay its holder") {
+  Terms restarted(0, kTimeout_s, 48);
+  all_say(restarted, 3, 32, 0.5, 100);
+  restarted.heard("n0", 48, 0.5, 100);
+  REQUIRE(restarted.should_begin(101));
+  CHECK(restarted.begin(101) > 48);
+}
+
 TEST_CASE("the holder of an older term waits") {
   Terms restarted(0, kTimeout_s, 16);
   restarted.heard("n1", 16, 0.5, 100);
