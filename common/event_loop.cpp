@@ -59,9 +59,9 @@ Status EventLoop::set_period(int timer, uint64_t period_ms) {
 }
 
 Status EventLoop::run() {
-  // A burst of events should take few turns, because the end of a turn costs
-  // time.
-  std::array<epoll_event, 256> events;
+  // The end of a turn costs time, but a request waits for the whole turn before
+  // it: with 256 events, ends of 2,000 tasks held answers up for 160 ms.
+  std::array<epoll_event, 64> events;
   while (!stopping_) {
     const int ready = ::epoll_wait(epoll_.get(), events.data(),
                                    static_cast<int>(events.size()), -1);
