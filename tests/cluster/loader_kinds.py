@@ -124,7 +124,8 @@ PROGRAMS = {
     "iterable": torch(dataset="Stream"),
     "spawn_watch": torch(options=context("spawn"), **WATCHED),
     "fork_watch": torch(**WATCHED),
-    "spawned_trainers": (SPAWNED_TRAINERS, torch(epoch=1600)[1]),
+    # An epoch of twice a window, so that some windows see no worker end.
+    "spawned_trainers": (SPAWNED_TRAINERS, torch(epoch=4800)[1]),
     # Trainers that use as much CPU as their loaders.
     "cpu_trainer": torch(train=BATCH * PREPARE_S),
     "cpu_trainer_watch": torch(train=BATCH * PREPARE_S, **WATCHED),
