@@ -17,8 +17,9 @@ import quiet
 
 TASKS, JOBS = 2000, 4
 START_MS = 50
-# The goal is 50 ms, too: 98 to 137 ms were measured.
-END_MS = 250
+# The goal is 50 ms, too, and is missed: 47 to 264 ms were measured. This limit
+# finds quadratic work, which took seconds.
+END_MS = 1000
 USER = 65534
 FIRST_JOB = 900001  # far from Slurm's own
 
