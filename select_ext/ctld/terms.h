@@ -7,7 +7,9 @@
 // silent. A report may raise the next term by at most kMaxStep above what most
 // nodes report, so that terms are never used up. Fewer than half of the nodes
 // thus cannot end a term, prevent the next one, or make others refuse it. Of
-// two nodes, one that lies can prevent the next term.
+// two nodes, one that lies can prevent the next term. A node is a name: a
+// machine whose root invents names has as many votes, and can do both until it
+// is stopped, but not for good.
 //
 // Pure; not thread-safe. now_s: monotonic, the same clock in all calls.
 #pragma once
