@@ -74,6 +74,10 @@ struct Config {
   uint64_t controller_timeout_s = 30;
   std::string controller_state_dir = "/var/lib/penstock";
   std::string munge_socket;
+  // Accounts of the daemons, by name or number; they need not exist here
+  // (link/trust.h).
+  std::string controller_user = "penstock";
+  std::string agent_user = "penstock";
   std::string history_file = "/var/lib/penstock/history.sqlite";
   uint64_t history_retention_days = 365;
 

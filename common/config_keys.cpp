@@ -1,5 +1,7 @@
 #include "common/config_keys.h"
 
+#include <algorithm>
+
 #include "common/units.h"
 
 namespace penstock {
@@ -55,6 +57,17 @@ ConfigKey path(const char* name, std::string Config::*field,
       },
       "an absolute path of at most " + std::to_string(max_bytes) + " bytes",
       unset);
+}
+
+constexpr const char* kAccountRule =
+    "a user's name or number, 1 to 64 printable characters without blanks, ':' "
+    "and '/'";
+
+bool is_account(const std::string& value) {
+  return !value.empty() && value.size() <= 64 &&
+         std::all_of(value.begin(), value.end(), [](char c) {
+           return c > ' ' && c <= '~' && c != ':' && c != '/';
+         });
 }
 
 // node_exporter reads only files named *.prom.
@@ -221,6 +234,9 @@ const std::vector<ConfigKey>& config_keys() {
       path("ControllerStateDir", &Config::controller_state_dir),
       path("MungeSocket", &Config::munge_socket, kMaxSocketPathBytes,
            "this machine's"),
+      text("ControllerUser", &Config::controller_user, is_account,
+           kAccountRule),
+      text("AgentUser", &Config::agent_user, is_account, kAccountRule),
   };
   return *kKeys;
 }

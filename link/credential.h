@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 namespace penstock {
 
 inline constexpr uid_t kAnyUid = uid_t(-1);
+inline constexpr int kMeantForAnother = EACCES;  // see decode()'s errors
 
 // An opened credential. uid and gid are those of the process that sealed it, as
 // its own machine's munged states.
@@ -52,8 +54,9 @@ inline constexpr size_t kMaxCredentialBytes = 1 << 20;
 // Not thread-safe: one object per thread.
 // Errors of encode() and decode(), each with a remedy:
 //   kUnavailable       munged is not running, or has not answered in time
-//   kPermissionDenied  expired, from the future, opened before, meant for
-//                      another user, sealed with another key or realm
+//   kPermissionDenied  expired, from the future, opened before, sealed with
+//                      another key or realm, meant for another user
+//                      (this one alone has saved_errno kMeantForAnother)
 //   kInvalidArgument   not a credential that munged knows; a bad ttl_s
 //   kLimit             over kMaxPayloadBytes or kMaxCredentialBytes
 class MungeCredentials final : public Credentials {

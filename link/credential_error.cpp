@@ -55,7 +55,8 @@ Error credential_error(int munge_code, const CredentialTimes& times,
           "sent twice or copied; nothing is to be done unless this repeats, "
           "then somebody replays the network's traffic");
     case EMUNGE_CRED_UNAUTHORIZED:
-      return denied("the credential is meant for another user to open");
+      return Error{Code::kPermissionDenied, kMeantForAnother,
+                   "the credential is meant for another user to open"};
     case EMUNGE_CRED_INVALID:
       return denied(
           "the credential was sealed with another key, or altered on its way; "

@@ -20,10 +20,16 @@ constexpr uint64_t kTurn_ns = 10'000'000;
 constexpr uint64_t kComplainEvery_ns = 1'000'000'000;
 constexpr size_t kMaxComplaints = 100;
 
+Guard::Limits limits_of(const Link::Settings& settings) {
+  Guard::Limits limits = settings.limits;
+  limits.daemons = settings.trust.users();
+  return limits;
+}
+
 }  // namespace
 
 Link::Link(Settings settings)
-    : settings_(std::move(settings)), guard_(settings_.limits) {}
+    : settings_(std::move(settings)), guard_(limits_of(settings_)) {}
 
 Result<std::unique_ptr<Link>> Link::start(Settings settings) {
   std::unique_ptr<Link> link(new Link(std::move(settings)));

@@ -1,6 +1,9 @@
-// Sealed, numbered and checked messages between agents and controllers. One
-// thread owns the sockets and calls munge, as both may hang. Callers of a Link
-// never wait.
+// Sealed, numbered and checked messages between agents and controllers. A
+// message can be opened only by its receiver's user: the one who sealed the
+// last message from there, at first Trust::expected(). A controller who cannot
+// open a message answers with a Resync, which has nothing to hide. One thread
+// owns the sockets and calls munge, as both may hang. Callers of a Link never
+// wait.
 #pragma once
 
 #include <atomic>
@@ -18,6 +21,7 @@
 #include "common/waker.h"
 #include "link/credential.h"
 #include "link/listener.h"
+#include "link/trust.h"
 #include "link/zmq_socket.h"
 #include "wire/envelope.h"
 #include "wire/messages.h"
@@ -45,7 +49,7 @@ class Link {
     std::optional<ListenAddress> listen;  // controllers
     std::vector<std::string> connect;     // agents: one address per controller
     std::function<std::unique_ptr<Credentials>()> make_credentials;
-    std::vector<uid_t> trusted = {0};  // users whose messages are accepted
+    Trust trust;  // whose messages are accepted, besides questions
     Guard::Limits limits{double(kMessageLife_s), double(kMessageLife_s)};
   };
 
@@ -103,12 +107,13 @@ class Link {
   void refuse(const Arrived& question);
   void take_from_controller(size_t index, const std::string& text);
   void take_from_peer(const Listener::Message& message);
-  void heard(const std::string& peer, const Envelope& envelope);
+  void introduce(uint64_t route);
+  void heard(const std::string& peer, const Arrived& arrived);
   void write();
   Status seal_and_send(Outgoing& out);
   Status seal_answer(Outgoing& out);
   std::optional<Outgoing> next_outgoing();
-  bool is_trusted(uid_t uid) const;
+  uid_t user_of(const std::string& peer) const;
   bool is_full() const;
   void arrive(Arrived arrived);
   void complain(const std::string& text);
@@ -125,6 +130,7 @@ class Link {
   std::unique_ptr<Credentials> credentials_;
   Guard guard_;
   std::map<std::string, Sender> senders_;   // by peer
+  std::map<std::string, uid_t> users_;      // by peer that has been heard
   std::map<std::string, uint64_t> routes_;  // by node, of a listening link
   uint64_t complained_ns_ = 0;
   uint64_t not_complained_ = 0;

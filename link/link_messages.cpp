@@ -1,8 +1,6 @@
 // A Link's messages: opened and checked, and sealed. link.cpp has the thread.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "common/clock.h"
 #include "link/link.h"
 #include "wire/query.h"
@@ -15,9 +13,9 @@ constexpr size_t kMaxQuestionBytes = 8192;
 
 }  // namespace
 
-bool Link::is_trusted(uid_t uid) const {
-  const auto& trusted = settings_.trusted;
-  return std::find(trusted.begin(), trusted.end(), uid) != trusted.end();
+uid_t Link::user_of(const std::string& peer) const {
+  const auto known = users_.find(peer);
+  return known == users_.end() ? settings_.trust.expected() : known->second;
 }
 
 Result<Arrived> Link::open_message(const std::string& text) {
@@ -28,10 +26,8 @@ Result<Arrived> Link::open_message(const std::string& text) {
   Arrived arrived;
   arrived.is_question = listener_ && envelope->type == kQueryType;
   arrived.uid = opened->uid;
-  if (!arrived.is_question && !is_trusted(opened->uid)) {
-    return Error{Code::kPermissionDenied, 0,
-                 fmt::format("a message of user {}: only root's are believed",
-                             opened->uid)};
+  if (!arrived.is_question && !settings_.trust.admits(opened->uid)) {
+    return settings_.trust.refusal("a message", opened->uid);
   }
   if (arrived.is_question && opened->payload.size() > kMaxQuestionBytes) {
     return Error{
@@ -57,7 +53,7 @@ void Link::take_from_controller(size_t index, const std::string& text) {
   Status admitted = admit(*arrived);
   if (!admitted) return complain(admitted.error().message);
   arrived->controller = index;
-  heard(std::to_string(index), arrived->envelope);
+  heard(std::to_string(index), *arrived);
   arrive(*std::move(arrived));
 }
 
@@ -69,6 +65,9 @@ void Link::take_from_peer(const Listener::Message& message) {
     if (code == Code::kInvalidArgument || code == Code::kLimit) {
       listener_->drop_stranger(message.route);
     }
+    if (arrived.error().saved_errno == kMeantForAnother) {
+      introduce(message.route);
+    }
     return complain(arrived.error().message);
   }
   // A question's node is only the client's host: keep the agent's route.
@@ -79,11 +78,11 @@ void Link::take_from_peer(const Listener::Message& message) {
     }
     return complain(admitted.error().message);
   }
-  if (is_trusted(arrived->uid)) listener_->prove(message.route);
+  if (settings_.trust.admits(arrived->uid)) listener_->prove(message.route);
   if (!arrived->is_question) {
     const std::string& node = arrived->envelope.node;
     routes_[node] = message.route;
-    heard(node, arrived->envelope);
+    heard(node, *arrived);
   }
   arrive(*std::move(arrived));
 }
@@ -97,9 +96,22 @@ void Link::refuse(const Arrived& question) {
   (void)answer(question, {kAnswerType, answer_body(question.envelope, error)});
 }
 
-void Link::heard(const std::string& peer, const Envelope& envelope) {
+void Link::heard(const std::string& peer, const Arrived& arrived) {
+  users_[peer] = arrived.uid;
   const auto sender = senders_.find(peer);
-  if (sender != senders_.end()) sender->second.heard(envelope);
+  if (sender != senders_.end()) sender->second.heard(arrived.envelope);
+}
+
+// Tells a sender who sealed for another user which user we are.
+void Link::introduce(uint64_t route) {
+  TypedBody resync = body_of(ControllerMessage(Resync{}));
+  Sender sender(settings_.node, random_session());
+  const Result<std::string> text = pack(
+      sender.next(std::move(resync.type), std::move(resync.body), unix_s()));
+  if (!text) return;
+  const Result<std::string> sealed =
+      credentials_->encode(*text, kAnyUid, kMessageLife_s);
+  if (sealed) (void)listener_->send(route, *sealed);
 }
 
 Status Link::seal_and_send(Outgoing& out) {
@@ -117,7 +129,7 @@ Status Link::seal_and_send(Outgoing& out) {
     return Error{Code::kUnavailable, 0, "it has sent no message yet"};
   }
   Result<std::string> sealed =
-      credentials_->encode(*text, settings_.trusted.front(), kMessageLife_s);
+      credentials_->encode(*text, user_of(peer), kMessageLife_s);
   if (!sealed) return std::move(sealed).error();
   return listener_ ? listener_->send(route->second, *sealed)
                    : sockets_[out.controller].send(*sealed);

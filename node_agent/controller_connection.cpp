@@ -26,6 +26,10 @@ Status ControllerConnection::start() {
   for (const ControllerAddress& address : node_.config.controllers) {
     settings.connect.push_back("tcp://" + address.to_string());
   }
+  settings.trust = trust_in_controllers(node_.config);
+  if (const std::string lack = settings.trust.lack(); !lack.empty()) {
+    log_info("{}", lack);
+  }
   settings.make_credentials = [socket = node_.config.munge_socket] {
     return std::make_unique<MungeCredentials>(socket);
   };

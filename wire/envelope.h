@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "common/result.h"
 
@@ -38,7 +39,7 @@ struct Envelope {
   uint32_t version = kOldestControllerProtocol;   // of this message
   uint32_t newest_version = kControllerProtocol;  // that the sender knows
   std::string type;
-  std::string node;        // the sender's; a mere claim unless uid is root's
+  std::string node;        // the sender's; a mere claim unless uid is trusted
   uint64_t session = 0;    // nonce of the sender's run, never 0
   uint64_t sequence = 0;   // from 1, rising within the session
   double sent_unix_s = 0;  // by the sender's clock
@@ -86,8 +87,10 @@ class Guard {
   struct Limits {
     double max_age_s = 60;
     double max_ahead_s = 60;  // clock skew of a sender ahead of ours
-    // Root's have their own limit, so that users cannot crowd out agents.
-    size_t max_sessions_of_root = 65536;
+    // Daemons' users share a limit of their own, so that other users cannot
+    // crowd out agents.
+    std::vector<uid_t> daemons = {0};
+    size_t max_sessions_of_daemons = 65536;
     size_t max_sessions_of_user = 256;     // of each other user
     size_t max_sessions_of_users = 16384;  // of all other users
   };
@@ -118,6 +121,8 @@ class Guard {
   Status make_room(uid_t uid, double now_unix_s);
   void forget_old(double now_unix_s);
   size_t sessions_of(uid_t uid) const;
+  bool is_daemon(uid_t uid) const;
+  size_t sessions_of_daemons() const;
 
   Limits limits_;
   std::map<Key, Last> last_;

@@ -9,7 +9,6 @@
 namespace penstock {
 namespace {
 
-constexpr uid_t kRoot = 0;
 constexpr double kMinSweepInterval_s = 1;
 
 Error denied(std::string message) {
@@ -55,11 +54,22 @@ size_t Guard::sessions_of(uid_t uid) const {
   return user == sessions_of_user_.end() ? 0 : user->second;
 }
 
+bool Guard::is_daemon(uid_t uid) const {
+  const auto& daemons = limits_.daemons;
+  return std::find(daemons.begin(), daemons.end(), uid) != daemons.end();
+}
+
+size_t Guard::sessions_of_daemons() const {
+  size_t sessions = 0;
+  for (const uid_t uid : limits_.daemons) sessions += sessions_of(uid);
+  return sessions;
+}
+
 Status Guard::make_room(uid_t uid, double now_unix_s) {
   const auto full = [&] {
-    const size_t of_root = sessions_of(kRoot);
-    if (uid == kRoot) return of_root >= limits_.max_sessions_of_root;
-    return last_.size() - of_root >= limits_.max_sessions_of_users ||
+    const size_t of_daemons = sessions_of_daemons();
+    if (is_daemon(uid)) return of_daemons >= limits_.max_sessions_of_daemons;
+    return last_.size() - of_daemons >= limits_.max_sessions_of_users ||
            sessions_of(uid) >= limits_.max_sessions_of_user;
   };
   // A sweep visits every session, so a flood of messages must not trigger one

@@ -118,6 +118,17 @@ Findings check_switch(const Config& config,
                "penstock on")};
 }
 
+// Whom the daemons of the cluster believe.
+Findings check_accounts(const Config& config) {
+  Findings findings;
+  for (const Trust& trust :
+       {trust_in_controllers(config), trust_in_agents(config)}) {
+    const std::string lack = trust.lack();
+    findings.push_back(ok("accounts", lack.empty() ? trust.to_string() : lack));
+  }
+  return findings;
+}
+
 }  // namespace
 
 Findings check_agent(const Config& config, const std::string& version) {
@@ -139,19 +150,22 @@ Findings check_controller(const Config& config, const std::string& version) {
                  "no Controller= in penstock.conf: the node is solved "
                  "alone")};
   }
+  Findings findings = check_accounts(config);
   MungeCredentials credentials(config.munge_socket);
   Result<std::string> proof =
       credentials.encode("penstock doctor", ::geteuid(), kProofLife_s);
   if (!proof) {
-    return {fail("munge", proof.error().message,
-                 "systemctl enable --now munge, or set MungeSocket= in "
-                 "penstock.conf")};
+    findings.push_back(fail("munge", proof.error().message,
+                            "systemctl enable --now munge, or set MungeSocket= "
+                            "in penstock.conf"));
+    return findings;
   }
-  Findings findings = {ok("munge", "makes credentials")};
+  findings.push_back(ok("munge", "makes credentials"));
   ControllerQuery query;
   query.what = ControllerQuery::What::kNodes;
   query.limit = 1;
-  auto answer = ask_controllers(config.controllers, query, credentials);
+  auto answer = ask_controllers(
+      {config.controllers, trust_in_controllers(config)}, query, credentials);
   if (!answer) {
     findings.push_back(fail(check, answer.error().message,
                             "on the controller: systemctl enable --now "

@@ -9,6 +9,7 @@
 #include "common/host_name.h"
 #include "common/units.h"
 #include "link/zmq_socket.h"
+#include "wire/messages.h"
 
 namespace penstock {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kCredentialLife_s = 60;
-constexpr uid_t kRoot = 0;
 
 class Deadline {
  public:
@@ -73,48 +73,70 @@ Result<std::string> exchange(const ControllerAddress& controller,
   return message;
 }
 
-Result<json> open_answer(const std::string& text, const Envelope& query,
-                         Credentials& credentials) {
+// The answer's envelope, and who sealed it.
+struct Answer {
+  Envelope envelope;
+  uid_t user = kAnyUid;
+};
+
+Result<Answer> open_answer(const std::string& text, const Trust& trust,
+                           Credentials& credentials) {
   Result<Opened> opened = credentials.decode(text);
   if (!opened) return std::move(opened).error().wrap("the answer");
-  if (opened->uid != kRoot && opened->uid != ::geteuid()) {
-    return Error{Code::kPermissionDenied, 0,
-                 "the answer is of user " + std::to_string(opened->uid) +
-                     ", not of root"};
+  if (!trust.admits(opened->uid) && opened->uid != ::geteuid()) {
+    return trust.refusal("an answer", opened->uid);
   }
   Result<Envelope> envelope = unpack(opened->payload);
   if (!envelope) return std::move(envelope).error().wrap("the answer");
-  return read_answer(*envelope, query);
+  return Answer{*std::move(envelope), opened->uid};
 }
 
-Result<json> ask_one(const ControllerAddress& controller,
+bool is_resync(const Envelope& envelope) {
+  const Result<ControllerMessage> message =
+      read_controller_message(envelope.type, envelope.body);
+  return message && std::holds_alternative<Resync>(*message);
+}
+
+Result<json> ask_one(const ControllerAddress& controller, const Trust& trust,
                      const ControllerQuery& query, Credentials& credentials,
                      int timeout_ms) {
-  Sender sender(host_name(), random_session());
-  const Envelope asked = sender.next(kQueryType, query_body(query), unix_s());
-  Result<std::string> text = pack(asked);
-  if (!text) return std::move(text).error();
-  Result<std::string> sealed =
-      credentials.encode(*text, kRoot, kCredentialLife_s);
-  if (!sealed) return std::move(sealed).error();
-  Result<std::string> answer = exchange(controller, *sealed, timeout_ms);
-  if (!answer) return std::move(answer).error();
-  return open_answer(*answer, asked, credentials);
+  uid_t reader = trust.expected();
+  for (int tries = 0; tries < 2; ++tries) {
+    Sender sender(host_name(), random_session());
+    const Envelope asked = sender.next(kQueryType, query_body(query), unix_s());
+    Result<std::string> text = pack(asked);
+    if (!text) return std::move(text).error();
+    Result<std::string> sealed =
+        credentials.encode(*text, reader, kCredentialLife_s);
+    if (!sealed) return std::move(sealed).error();
+    Result<std::string> reply = exchange(controller, *sealed, timeout_ms);
+    if (!reply) return std::move(reply).error();
+    Result<Answer> answer = open_answer(*reply, trust, credentials);
+    if (!answer) return std::move(answer).error();
+    if (!is_resync(answer->envelope))
+      return read_answer(answer->envelope, asked);
+    // The controller cannot open the query: seal one for its own user.
+    reader = answer->user;
+  }
+  return unavailable("penstockctld at " + controller.to_string() +
+                     " cannot open queries; restart it: systemctl restart "
+                     "penstockctld");
 }
 
 }  // namespace
 
-Result<json> ask_controllers(const std::vector<ControllerAddress>& controllers,
+Result<json> ask_controllers(const Controllers& controllers,
                              const ControllerQuery& query,
                              Credentials& credentials, int timeout_ms) {
-  if (controllers.empty()) {
+  if (controllers.addresses.empty()) {
     return invalid(
         "no controller is configured: set Controller= in penstock.conf, or "
         "name one with --controller; penstock top shows one node without");
   }
   std::string why;
-  for (const ControllerAddress& controller : controllers) {
-    Result<json> document = ask_one(controller, query, credentials, timeout_ms);
+  for (const ControllerAddress& controller : controllers.addresses) {
+    Result<json> document =
+        ask_one(controller, controllers.trust, query, credentials, timeout_ms);
     if (document || document.error().code != Code::kUnavailable) {
       return document;
     }
@@ -123,19 +145,19 @@ Result<json> ask_controllers(const std::vector<ControllerAddress>& controllers,
   return unavailable(why);
 }
 
-Result<std::vector<ControllerAddress>> chosen_controllers(
-    const std::string& named, const Config& config) {
-  if (named.empty()) return config.controllers;
-  Result<std::vector<ControllerAddress>> controllers = parse_controllers(named);
-  if (controllers) return controllers;
-  return std::move(controllers)
-      .error()
-      .wrap("--controller " + printable(named));
+Result<Controllers> chosen_controllers(const std::string& named,
+                                       const Config& config) {
+  Result<std::vector<ControllerAddress>> addresses =
+      named.empty() ? config.controllers : parse_controllers(named);
+  if (addresses) {
+    return Controllers{*std::move(addresses), trust_in_controllers(config)};
+  }
+  return std::move(addresses).error().wrap("--controller " + printable(named));
 }
 
-Status ask_pages(const std::vector<ControllerAddress>& controllers,
-                 ControllerQuery query, Credentials& credentials,
-                 const TakePage& take, int timeout_ms) try {
+Status ask_pages(const Controllers& controllers, ControllerQuery query,
+                 Credentials& credentials, const TakePage& take,
+                 int timeout_ms) try {
   std::optional<json> answered_by;
   while (true) {
     const Result<json> page =
@@ -160,10 +182,9 @@ Status ask_pages(const std::vector<ControllerAddress>& controllers,
   return invalid(std::string("the controller's answer: ") + error.what());
 }
 
-Result<json> ask_for_all(const std::vector<ControllerAddress>& controllers,
-                         ControllerQuery query, const char* rows,
-                         size_t max_rows, Credentials& credentials,
-                         int timeout_ms) {
+Result<json> ask_for_all(const Controllers& controllers, ControllerQuery query,
+                         const char* rows, size_t max_rows,
+                         Credentials& credentials, int timeout_ms) {
   const auto room = [&](size_t have) {
     return int(std::min(max_rows - have, static_cast<size_t>(kMaxQueryRows)));
   };

@@ -49,7 +49,7 @@ Result<nlohmann::json> ask(const ControllerOptions& options,
                            const Config& config, ControllerQuery::What what) {
   Result<ControllerQuery> query = query_of(options, what);
   if (!query) return std::move(query).error();
-  Result<std::vector<ControllerAddress>> controllers =
+  Result<Controllers> controllers =
       chosen_controllers(options.controller, config);
   if (!controllers) return std::move(controllers).error();
   MungeCredentials credentials(config.munge_socket);

@@ -27,10 +27,10 @@ Result<double> since_of(const ReportJobsArguments& arguments) {
 // Fetches all pages, from the controllers of the arguments or of the site.
 Status ask(const ReportJobsArguments& arguments, const Config& config,
            const ControllerQuery& query, const TakePage& take) {
-  Result<std::vector<ControllerAddress>> controllers =
+  Result<Controllers> controllers =
       chosen_controllers(arguments.controller, config);
   if (!controllers) return std::move(controllers).error();
-  if (controllers->empty()) {
+  if (controllers->addresses.empty()) {
     return invalid(
         "no controller is configured, and only its history knows more than "
         "one job: set Controller= in penstock.conf, or name one with "

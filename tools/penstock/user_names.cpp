@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "common/account.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -17,14 +18,7 @@ std::string name_of_user(uint32_t uid) {
 }
 
 Result<uint32_t> uid_of_user(const std::string& user) {
-  if (const auto number = parse_uint(user, 0, UINT32_MAX - 1)) {
-    return uint32_t(*number);
-  }
-  std::array<char, 4096> buffer;
-  passwd entry{};
-  passwd* found = nullptr;
-  ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found) return uint32_t(found->pw_uid);
+  if (const auto uid = find_uid(user)) return *uid;
   return invalid("--user " + printable(user) + ": there is no such user");
 }
 

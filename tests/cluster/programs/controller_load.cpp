@@ -109,7 +109,7 @@ void ask(const Settings& settings, uint64_t end_ns, Counts& counts) {
   ControllerQuery query;
   query.what = ControllerQuery::What::kHistory;
   while (monotonic_ns() < end_ns) {
-    const auto answer = ask_controllers({{"127.0.0.1", settings.port}}, query,
+    const auto answer = ask_controllers({{{"127.0.0.1", settings.port}}}, query,
                                         credentials, 20'000);
     const std::lock_guard lock(counts.mutex);
     ++(answer ? counts.answered : counts.refused);

@@ -52,6 +52,7 @@ TEST_CASE("every key is read, in any case") {
       "pool=home bandwidth=100M path=\"/home dirs\" shared=no\n"
       "Controller=head,[::1]:7000\nControllerListen=own\nControllerTimeout=5\n"
       "ControllerStateDir=/ctld\nMungeSocket=/munge.sock\n"
+      "ControllerUser=ctl@site\nAgentUser=64031\n"
       "MetricsFile=/metrics/p.prom\n");
   CHECK(config.socket_path == "/s/ock");
   CHECK(config.state_dir == "/state");
@@ -74,6 +75,8 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.controller_timeout_s == 5);
   CHECK(config.controller_state_dir == "/ctld");
   CHECK(config.munge_socket == "/munge.sock");
+  CHECK(config.controller_user == "ctl@site");
+  CHECK(config.agent_user == "64031");
   CHECK(config.metrics_file == "/metrics/p.prom");
   CHECK(config.pools.at(0).shared);
   CHECK_FALSE(config.pools.at(1).shared);

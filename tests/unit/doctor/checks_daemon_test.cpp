@@ -106,10 +106,25 @@ TEST_CASE("munge is checked before the controller") {
   config.controllers = {{"localhost", 6830}};
   config.munge_socket = "/nowhere/munge.socket";
   const Findings findings = check_controller(config, "1");
-  REQUIRE(findings.size() == 1);
-  CHECK(findings[0].check == "munge");
-  CHECK(findings[0].verdict == Verdict::kFail);
-  CHECK(has(findings[0].found, "/nowhere/munge.socket"));
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[2].check == "munge");
+  CHECK(findings[2].verdict == Verdict::kFail);
+  CHECK(has(findings[2].found, "/nowhere/munge.socket"));
+}
+
+TEST_CASE("the daemons' accounts are shown, and a missing one is no failure") {
+  Config config;
+  config.controllers = {{"localhost", 6830}};
+  config.munge_socket = "/nowhere/munge.socket";
+  config.controller_user = "64031";
+  config.agent_user = "no-such-account-of-penstock";
+  const Findings findings = check_controller(config, "1");
+  CHECK(findings.at(0) ==
+        ok("accounts", "ControllerUser=64031 (user 64031 here)"));
+  CHECK(findings.at(1) ==
+        ok("accounts",
+           "AgentUser=no-such-account-of-penstock: there is no such account "
+           "here: only root is trusted"));
 }
 
 TEST_CASE("examine() checks every part") {

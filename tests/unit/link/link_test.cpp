@@ -30,7 +30,9 @@ class FakeCredentials final : public Credentials {
     Opened opened;
     uid_t recipient = 0;
     if (!(words >> opened.uid >> recipient)) return invalid("not a credential");
-    if (recipient != uid_) return invalid("sealed for another user");
+    if (recipient != uid_ && recipient != kAnyUid) {
+      return Error{Code::kPermissionDenied, kMeantForAnother, "for another"};
+    }
     words.get();
     opened.payload.assign(std::istreambuf_iterator<char>(words), {});
     return opened;
@@ -49,11 +51,13 @@ std::unique_ptr<Link> start(Link::Settings settings, uid_t uid = 0) {
   return *std::move(link);
 }
 
-std::unique_ptr<Link> controller() {
+// trust  in agents
+std::unique_ptr<Link> controller(uid_t uid = 0, const Trust& trust = {}) {
   Link::Settings settings;
   settings.node = "controller";
   settings.listen = {.host = "127.0.0.1"};
-  return start(std::move(settings));
+  settings.trust = trust;
+  return start(std::move(settings), uid);
 }
 
 std::string endpoint_of(const Link& link) {
@@ -61,11 +65,12 @@ std::string endpoint_of(const Link& link) {
 }
 
 std::unique_ptr<Link> agent(const std::string& node,
-                            std::vector<std::string> controllers,
-                            uid_t uid = 0) {
+                            std::vector<std::string> controllers, uid_t uid = 0,
+                            const Trust& trust = {}) {
   Link::Settings settings;
   settings.node = node;
   settings.connect = std::move(controllers);
+  settings.trust = trust;
   return start(std::move(settings), uid);
 }
 
@@ -188,6 +193,57 @@ TEST_CASE("an agent's messages from a user are refused") {
   wait_for_connection(*user);
   user->send_all(heartbeat(1));
   CHECK_THAT(complaint_of(*ctld), ContainsSubstring("user 1000"));
+  CHECK(ctld->take().empty());
+}
+
+namespace {
+
+constexpr uid_t kController = 998;
+constexpr uid_t kAgent = 997;
+const Trust kControllers{"ControllerUser=998", kController};
+const Trust kAgents{"AgentUser=997", kAgent};
+
+// Like penstockd: a hello after a connection and after a resync.
+void greet(Link& node) {
+  collect(node, [&](const Arrived& it) {
+    const bool is_resync = it.envelope.type == "resync";
+    if (it.is_connection || is_resync) node.send_all(heartbeat(7));
+    return is_resync;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a controller and an agent without root understand each other") {
+  auto ctld = controller(kController, kAgents);
+  auto node = agent("n1", {endpoint_of(*ctld)}, kAgent, kControllers);
+  wait_for_connection(*node);
+  REQUIRE(node->send_all(heartbeat(1)));
+  const auto came =
+      collect(*ctld, [](const Arrived& it) { return is_heartbeat_of(it, 1); });
+  CHECK(came.back().uid == kAgent);
+  REQUIRE(ctld->send("n1", body_of(ControllerMessage(Beat{17}))));
+  collect(*node, [](const Arrived& it) { return it.envelope.type == "beat"; });
+}
+
+TEST_CASE("an agent learns that its controller runs as another trusted user") {
+  auto ctld = controller(/*uid=*/0);
+  auto node = agent("n1", {endpoint_of(*ctld)}, 0, kControllers);
+  greet(*node);
+  collect(*ctld, [](const Arrived& it) { return is_heartbeat_of(it, 7); });
+  REQUIRE(ctld->send("n1", body_of(ControllerMessage(Beat{17}))));
+  collect(*node, [](const Arrived& it) { return it.envelope.type == "beat"; });
+}
+
+TEST_CASE("an agent names the user of a controller that it does not trust") {
+  auto ctld = controller(4242);
+  auto node = agent("n1", {endpoint_of(*ctld)}, 0, kControllers);
+  wait_for_connection(*node);
+  REQUIRE(node->send_all(heartbeat(1)));
+  CHECK_THAT(complaint_of(*node),
+             ContainsSubstring("a message of user 4242") &&
+                 ContainsSubstring("ControllerUser=998 (user 998 here)"));
+  CHECK_THAT(complaint_of(*ctld), ContainsSubstring("for another"));
   CHECK(ctld->take().empty());
 }
 
@@ -373,6 +429,7 @@ TEST_CASE("other messages of users are refused as not root's") {
   const auto fake = agent("n1", {endpoint_of(*ctl)}, 1000);
   wait_for_connection(*fake);
   REQUIRE(fake->send_all(heartbeat(1)));
-  CHECK_THAT(complaint_of(*ctl), ContainsSubstring("only root's are believed"));
+  CHECK_THAT(complaint_of(*ctl),
+             ContainsSubstring("a message of user 1000: only those of root"));
   CHECK(ctl->take().empty());
 }

@@ -21,6 +21,7 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
       "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
       "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
       "SubmitComment=comment\nSubmitModel=res50\n"
+      "ControllerUser=ctl\nAgentUser=64031\n"
       "Pool=scratch Path=/scratch Bandwidth=200M\n");
   Ran first({"check-config", directory.file("c")});
   REQUIRE(first.code == kExitOk);
@@ -47,7 +48,8 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
         "SubmitTable=/g",       "SubmitSocket=/h",
         "SubmitNodeCores=24",   "SubmitNodeBandwidth=2147483648",
         "SubmitOvercommit=1.5", "SubmitComment=comment",
-        "SubmitModel=res50"}) {
+        "SubmitModel=res50",    "ControllerUser=ctl",
+        "AgentUser=64031"}) {
     CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
   }
 }

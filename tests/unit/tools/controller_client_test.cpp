@@ -24,9 +24,9 @@ double seconds_since(Clock::time_point start) {
 
 Result<json> ask(const std::vector<ControllerAddress>& controllers,
                  const ControllerQuery& query = {},
-                 int timeout_ms = kPatience_ms) {
+                 int timeout_ms = kPatience_ms, const Trust& trust = {}) {
   PlainCredentials credentials(::geteuid());
-  return ask_controllers(controllers, query, credentials, timeout_ms);
+  return ask_controllers({controllers, trust}, query, credentials, timeout_ms);
 }
 
 TEST_CASE("a query is sent unchanged, signed by the user for root") {
@@ -46,6 +46,43 @@ TEST_CASE("a query is sent unchanged, signed by the user for root") {
   CHECK(seen.envelope.type == "query");
   CHECK(seen.envelope.sequence == 1);
   CHECK_FALSE(seen.envelope.node.empty());
+}
+
+TEST_CASE("a controller may run as root or as its own user") {
+  const Trust trust{"ControllerUser=64031", 64031};
+  for (const uid_t user : {uid_t{0}, uid_t{64031}}) {
+    FakeController controller(
+        [&](const Asked& query) {
+          return sealed_answer(query, json{{"kind", "cluster_jobs"}}, user);
+        },
+        user);
+    CHECK(ask({controller.address()}, {}, kPatience_ms, trust));
+  }
+}
+
+TEST_CASE("a controller of another user is refused by its number") {
+  FakeController controller([](const Asked&) { return std::nullopt; },
+                            /*user=*/64032);
+  const Result<json> refused =
+      ask({controller.address()}, {}, kPatience_ms,
+          Trust{"ControllerUser=penstock", std::nullopt});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kPermissionDenied);
+  CHECK_THAT(
+      refused.error().message,
+      ContainsSubstring("an answer of user 64032") &&
+          ContainsSubstring("ControllerUser=penstock (no such account here)"));
+}
+
+TEST_CASE("a controller that opens no query at all is unavailable") {
+  FakeController controller([](const Asked& asked) {
+    return std::optional<std::string>(sealed_resync(asked.opened.uid));
+  });
+  const Result<json> document = ask({controller.address()});
+  REQUIRE_FALSE(document);
+  CHECK(document.error().code == Code::kUnavailable);
+  CHECK_THAT(document.error().message,
+             ContainsSubstring("cannot open queries"));
 }
 
 TEST_CASE("an inactive controller is skipped") {
@@ -143,7 +180,7 @@ TEST_CASE("an answer that is not by root or not to this query is refused") {
       {[&](const Asked& asked) {
          return sealed_answer(asked, json::object(), stranger);
        },
-       Code::kPermissionDenied, "not of root"},
+       Code::kPermissionDenied, "only those of root"},
       {[&](const Asked& asked) {
          Asked other = asked;
          other.opened.uid = stranger;
@@ -188,8 +225,8 @@ FakeController pages_of(int count, int per_page) {
 
 Result<json> ask_all(const FakeController& controller, size_t max_rows) {
   PlainCredentials credentials(::geteuid());
-  return ask_for_all({controller.address()}, {}, "jobs", max_rows, credentials,
-                     kPatience_ms);
+  return ask_for_all({{controller.address()}}, {}, "jobs", max_rows,
+                     credentials, kPatience_ms);
 }
 
 TEST_CASE("pages are joined up to the requested number of rows") {
@@ -235,7 +272,7 @@ Result<int> ask_for_pages(const std::function<std::string()>& name,
   PlainCredentials credentials(::geteuid());
   int pages = 0;
   Status asked = ask_pages(
-      {controller.address()}, {}, credentials,
+      {{controller.address()}}, {}, credentials,
       [&](const json&) {
         ++pages;
         return wanted;
@@ -262,8 +299,8 @@ TEST_CASE("pages of two controllers' histories are not joined") {
 TEST_CASE("--controller takes precedence over the configured controllers") {
   Config config;
   config.controllers = {{"ctl1", 6830}};
-  CHECK(*chosen_controllers("", config) == config.controllers);
-  CHECK((*chosen_controllers("ctl2:7000", config))[0].to_string() ==
+  CHECK(chosen_controllers("", config)->addresses == config.controllers);
+  CHECK(chosen_controllers("ctl2:7000", config)->addresses[0].to_string() ==
         "ctl2:7000");
   const auto wrong = chosen_controllers("ctl2:x", config);
   REQUIRE_FALSE(wrong);

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "tests/unit/catch.h"
+#include "wire/messages.h"
 
 namespace penstock {
 
@@ -23,7 +24,8 @@ Result<Opened> PlainCredentials::decode(const std::string& credential) {
     return invalid("not a credential");
   }
   if (reader != kAnyUid && reader != uid_) {
-    return Error{Code::kPermissionDenied, 0, "meant for another user"};
+    return Error{Code::kPermissionDenied, kMeantForAnother,
+                 "meant for another user"};
   }
   std::getline(in, opened.payload, '\0');
   return opened;
@@ -38,8 +40,17 @@ std::string sealed_answer(const Asked& asked,
   return *PlainCredentials(sealer).encode(*text, asked.opened.uid, 60);
 }
 
-FakeController::FakeController(Answer answer)
+std::string sealed_resync(uid_t sealer) {
+  Sender sender("ctl", random_session());
+  const TypedBody resync = body_of(ControllerMessage(Resync{}));
+  const Result<std::string> text =
+      pack(sender.next(resync.type, resync.body, unix_s()));
+  return *PlainCredentials(sealer).encode(*text, kAnyUid, 60);
+}
+
+FakeController::FakeController(Answer answer, uid_t user)
     : answer_(std::move(answer)),
+      user_(user),
       listener_(*Listener::listen({.host = "127.0.0.1"})) {
   address_ = {"127.0.0.1", listener_.port()};
   REQUIRE(address_.port > 0);
@@ -62,7 +73,10 @@ void FakeController::serve() {
 
 void FakeController::answer_one(const Listener::Message& message) {
   Asked asked;
-  Result<Opened> opened = PlainCredentials(0).decode(message.text);
+  Result<Opened> opened = PlainCredentials(user_).decode(message.text);
+  if (!opened && opened.error().saved_errno == kMeantForAnother) {
+    (void)listener_.send(message.route, sealed_resync(user_));
+  }
   if (!opened) return;
   asked.opened = *std::move(opened);
   Result<Envelope> envelope = unpack(asked.opened.payload);

@@ -41,10 +41,14 @@ std::string sealed_answer(const Asked& asked,
                           const Result<nlohmann::json>& document,
                           uid_t sealer = 0);
 
+// What penstockctld sends to a peer who sealed for another user.
+std::string sealed_resync(uid_t sealer);
+
 // Listens on a free port until it is destroyed.
 class FakeController {
  public:
-  explicit FakeController(Answer answer);
+  // user  who opens queries
+  explicit FakeController(Answer answer, uid_t user = 0);
   ~FakeController();
 
   ControllerAddress address() const { return address_; }
@@ -54,6 +58,7 @@ class FakeController {
   void answer_one(const Listener::Message& message);
 
   Answer answer_;
+  uid_t user_;
   Listener listener_;
   ControllerAddress address_;
   std::atomic<bool> stopping_{false};

@@ -72,7 +72,7 @@ TEST_CASE("another user's messages for a node do not affect root's") {
 }
 
 TEST_CASE("a user's sessions are limited without effect on other users") {
-  Guard guard({.max_sessions_of_root = 90, .max_sessions_of_user = 10});
+  Guard guard({.max_sessions_of_daemons = 90, .max_sessions_of_user = 10});
   for (uint64_t session = 1; session <= 10; ++session) {
     CHECK(guard.admit(message("n", session, 1), 1000, kNow));
   }
@@ -110,8 +110,24 @@ TEST_CASE("users together cannot use up root's sessions") {
   }
 }
 
+TEST_CASE("a daemon's own user has root's room") {
+  Guard guard({.daemons = {0, 998},
+               .max_sessions_of_daemons = 30,
+               .max_sessions_of_user = 10});
+  for (uint64_t session = 1; session <= 20; ++session) {
+    CHECK(guard.admit(message("n", session, 1), 998, kNow));
+  }
+  for (uint64_t session = 1; session <= 10; ++session) {
+    CHECK(guard.admit(message("n", session, 1), 0, kNow));
+    CHECK(guard.admit(message("n", session, 1), 1000, kNow));
+  }
+  CHECK_FALSE(guard.admit(message("n", 11, 1), 0, kNow));
+  CHECK_FALSE(guard.admit(message("n", 21, 1), 998, kNow));
+  CHECK_FALSE(guard.admit(message("n", 11, 1), 1000, kNow));
+}
+
 TEST_CASE("sessions expire even if the clock was set back") {
-  Guard guard({.max_sessions_of_root = 2});
+  Guard guard({.max_sessions_of_daemons = 2});
   CHECK(guard.admit(message("n", 1, 1, kNow), 0, kNow));
   CHECK(guard.admit(message("n", 2, 1, kNow - 1000), 0, kNow - 1000));
   CHECK(guard.admit(message("n", 3, 1, kNow + 100), 0, kNow + 100));
@@ -123,7 +139,8 @@ TEST_CASE("no message passes twice, however messages are replayed") {
   const auto seed = given ? std::stoull(given) : std::random_device()();
   INFO("PENSTOCK_TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
-  Guard guard({.max_age_s = 5, .max_ahead_s = 1, .max_sessions_of_root = 50});
+  Guard guard(
+      {.max_age_s = 5, .max_ahead_s = 1, .max_sessions_of_daemons = 50});
   std::vector<Envelope> seen;
   std::set<std::tuple<std::string, uint64_t, uint64_t>> passed;
   std::map<uint64_t, uint64_t> sequences;
