@@ -13,6 +13,14 @@
 namespace penstock {
 namespace {
 
+Error not_ours(const std::string& what) {
+  const uid_t user = ::geteuid();
+  const std::string us = user == 0 ? "root" : "user " + std::to_string(user);
+  return Error{
+      Code::kPermissionDenied, 0,
+      what + ": must belong to " + us + " and be writable by " + us + " alone"};
+}
+
 Status admit_reader(int fd, const Replacement& file) {
   if (file.reader == uid_t(-1) || file.reader == ::geteuid()) return Done{};
   Status admitted = let_read(fd, file.reader);
@@ -49,8 +57,7 @@ Result<UniqueFd> open_admin_directory(const std::string& path,
   struct stat found {};
   if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{Code::kPermissionDenied, 0,
-                 what + ": must belong to root and be writable by root alone"};
+    return not_ours(what);
   }
   return dir;
 }
@@ -68,8 +75,7 @@ Result<std::string> read_admin_file(const std::string& path) {
   }
   if ((found.st_uid != 0 && found.st_uid != ::geteuid()) ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{Code::kPermissionDenied, 0,
-                 path + ": must belong to root and be writable by root alone"};
+    return not_ours(path);
   }
   std::string text;
   const int error = read_whole(file.get(), kMaxBytes, text);

@@ -83,7 +83,8 @@ struct Config {
 
   // Settings of job_submit_penstock.so, which slurmctld loads.
   std::string submit_table = "/var/lib/penstock/demand_table";
-  std::string submit_socket = "/run/penstock/submit.sock";  // of penstockctld
+  std::string submit_socket =
+      "/run/penstockctld/submit.sock";  // of penstockctld
   // loader_cpu and loader_bw of the smallest node in slurm.conf; 0: the plugin
   // does not add that GRES to jobs.
   uint64_t submit_node_cores = 0;

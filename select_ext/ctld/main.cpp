@@ -67,11 +67,26 @@ Result<size_t> find_place(const Config& config, const std::string& wanted) {
                            ": Controller= does not name it");
 }
 
+// The directory's files, too, are of the user who ran the last penstockctld.
+Status check_owner(const std::string& path, const std::string& what) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return system_error(errno, what);
+  if (found.st_uid == ::geteuid()) return Done{};
+  return Error{
+      Code::kPermissionDenied, 0,
+      fmt::format("{}: belongs to user {}, but penstockctld runs as user {}; "
+                  "run it as that user, or: chown -R {} {}",
+                  what, found.st_uid, ::geteuid(), ::geteuid(), path)};
+}
+
 Result<UniqueFd> open_state_dir(const std::string& path) {
   const std::string what = "ControllerStateDir=" + path;
-  // SlurmUser reads the demand table there; other files have mode 0600.
+  // slurmctld reads the demand table there; other files have mode 0600.
   const bool is_new = ::mkdir(path.c_str(), 0711) == 0;
   if (!is_new && errno != EEXIST) return system_error(errno, what);
+  if (Status owned = check_owner(path, what); !owned) {
+    return std::move(owned).error();
+  }
   Result<UniqueFd> dir = open_admin_directory(path, what);
   if (!dir) return dir;
   // Undo the effect of our umask on the new directory.
@@ -128,6 +143,10 @@ int serve(const Config& config, size_t place) {
   Link::Settings link_settings;
   link_settings.node = own.to_string();
   link_settings.listen = {config.listens_everywhere ? "" : own.host, own.port};
+  link_settings.trust = trust_in_agents(config);
+  if (const std::string lack = link_settings.trust.lack(); !lack.empty()) {
+    log_info("{}", lack);
+  }
   link_settings.make_credentials = [socket = config.munge_socket] {
     return std::make_unique<MungeCredentials>(socket);
   };
@@ -198,9 +217,12 @@ int run(int argc, char** argv) {
     fmt::print("{}: ok\n", arguments.config_path);
     return kExitOk;
   }
-  if (::geteuid() != 0) {
+  const Trust own = trust_in_controllers(*config);
+  if (!own.admits(::geteuid())) {
     fmt::print(stderr,
-               "penstockctld: must run as root (agents believe root alone)\n");
+               "penstockctld: runs as user {}; allowed: root and {}, as others "
+               "are believed by no agent\n",
+               ::geteuid(), own.to_string());
     return kExitFailure;
   }
   set_log_level(log_level_named(config->log_level));

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/reader_acl.h"
 #include "select_ext/job_submit/job_request.h"
 #include "select_ext/job_submit/model_demands.h"
 
@@ -64,7 +65,7 @@ Status SubmitDesk::bind_socket() {
   UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return system_error(errno, config_.submit_socket);
   if (is_left_over(address)) ::unlink(address.sun_path);
-  // With penstockctld's umask only root can write to it.
+  // With penstockctld's umask only its own user and root can send to it.
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) !=
       0) {
     return system_error(errno, config_.submit_socket);
@@ -74,19 +75,13 @@ Status SubmitDesk::bind_socket() {
   return Done{};
 }
 
-// Changes the owner by descriptor: in a directory that SlurmUser can write the
-// name may refer to another file by now.
+// By descriptor: in a directory that others can write the name may refer to
+// another file by now.
 void SubmitDesk::set_slurm_user(uid_t user) {
   if (!socket_file_ || user == ::geteuid()) return;
-  struct stat found {};
-  const bool is_ours = ::fstat(socket_file_.get(), &found) == 0 &&
-                       S_ISSOCK(found.st_mode) && found.st_uid == ::geteuid();
-  if (!is_ours ||
-      ::fchownat(socket_file_.get(), "", user, gid_t(-1), AT_EMPTY_PATH) != 0) {
-    log_warning(
-        "SubmitSocket: {}: cannot be given to SlurmUser: submissions "
-        "are not heard",
-        config_.submit_socket);
+  if (Status may = let_send(socket_file_.get(), user); !may) {
+    log_warning("SubmitSocket: {}: {}: submissions are not heard",
+                config_.submit_socket, may.error().message);
   }
 }
 

@@ -31,8 +31,7 @@ class SubmitDesk {
   // Errors: kIo  the event loop takes no more
   [[nodiscard]] Status start();
 
-  // Makes `user` the owner of the socket; before that only root can write to
-  // it.
+  // Lets `user` send to the socket; before that only our own user and root can.
   void set_slurm_user(uid_t user);
   // Pending jobs, whose requests the table must list.
   void set_waiting(const std::vector<WaitingJob>& jobs);

@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "common/account.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "select_ext/job_submit/slurm_api.h"
@@ -31,8 +32,8 @@ std::string config_path() {
   return directory + "/penstock.conf";
 }
 
-void open_table(const std::string& path) {
-  const char* fault = the_state.table.open(path.c_str());
+void open_table(const std::string& path, const std::string& writer) {
+  const char* fault = the_state.table.open(path.c_str(), find_uid(writer));
   if (fault != nullptr)
     slurm_error(
         "penstock: %s: %s%s%s; jobs get no loader GRES: start penstockctld or "
@@ -76,7 +77,8 @@ void start() {
                     config->submit_overcommit};
   the_state.comment = config->submit_comment;
   the_state.load_ns = read_clock_ns(CLOCK_REALTIME);
-  if (config->uses_submit_table()) open_table(config->submit_table);
+  if (config->uses_submit_table())
+    open_table(config->submit_table, config->controller_user);
   open_socket(config->submit_socket);
   the_state.is_ready = true;
 }

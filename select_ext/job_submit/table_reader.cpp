@@ -53,10 +53,10 @@ LookUp look_up(const TableImage* mapped, const Find& find) {
   return {false, "being written all the time"};
 }
 
-const char* file_fault(const struct stat& file) {
+const char* file_fault(const struct stat& file, std::optional<uid_t> writer) {
   if (!S_ISREG(file.st_mode)) return "not a regular file";
-  if (file.st_uid != 0 && file.st_uid != ::geteuid())
-    return "its owner is neither root nor SlurmUser";
+  if (file.st_uid != 0 && file.st_uid != ::geteuid() && file.st_uid != writer)
+    return "its owner is none of root, SlurmUser and ControllerUser";
   if (file.st_mode & (S_IWGRP | S_IWOTH))
     return "writable by its group or by others";
   if (file.st_size != sizeof(TableImage)) return "not of a demand table's size";
@@ -65,7 +65,7 @@ const char* file_fault(const struct stat& file) {
 
 }  // namespace
 
-const char* TableReader::open(const char* path) {
+const char* TableReader::open(const char* path, std::optional<uid_t> writer) {
   close();
   const UniqueFd fd(
       ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
@@ -73,7 +73,7 @@ const char* TableReader::open(const char* path) {
   struct stat file {};
   if (::fstat(fd.get(), &file) != 0) return "cannot be looked at";
   errno = 0;
-  if (const char* fault = file_fault(file)) return fault;
+  if (const char* fault = file_fault(file, writer)) return fault;
   void* mapped =
       ::mmap(nullptr, sizeof(TableImage), PROT_READ, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) return "cannot be mapped";

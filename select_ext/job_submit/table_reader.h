@@ -1,7 +1,10 @@
 // The plugin's side of the demand table: maps the file once and copies from it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <optional>
 
 #include "select_ext/job_submit/demand_table.h"
 
@@ -13,8 +16,9 @@ class TableReader {
   // Maps the file at path for reading. The file must exist and have a table's
   // size. Returns nullptr, or the reason of the failure as a text without a
   // full stop; errno may say more. Refused: a file that is not regular, belongs
-  // to neither root nor the caller, or is writable by group or others.
-  const char* open(const char* path);
+  // to none of root, the caller and the writer, or is writable by group or
+  // others.
+  const char* open(const char* path, std::optional<uid_t> writer);
   void close();
   bool is_open() const { return mapped_ != nullptr; }
 

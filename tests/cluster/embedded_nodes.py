@@ -18,6 +18,18 @@ import slurm_files
 TIMEOUT_S = 4  # default of ControllerTimeout
 
 
+def user_lines(user):
+    """Lines of penstock.conf."""
+    return [f"ControllerUser={user}"] if user else []
+
+
+def as_user(user):
+    """The start of a command that another uid runs, without capabilities."""
+    return (["setpriv", f"--reuid={user}", f"--regid={user}",
+             "--clear-groups", "--bounding-set=-all", "--no-new-privs"]
+            if user else [])
+
+
 class NodesCluster(embedded.EmbeddedCluster):
     """Several nodes; see the module's docstring.
 
@@ -26,10 +38,13 @@ class NodesCluster(embedded.EmbeddedCluster):
     controllers  number of penstockctld, each with its own port
     timeout_s    ControllerTimeout
     pools        (name, path, bandwidth), shared by all nodes
+    controller_user  the controllers' uid and ControllerUser=, which needs no
+                     account; None: root
     other arguments are EmbeddedCluster's"""
 
     def __init__(self, *, nodes=4, controllers=1, pools=(), agent_lines=(),
-                 policy="throughput", timeout_s=TIMEOUT_S, agent=True, **more):
+                 policy="throughput", timeout_s=TIMEOUT_S, agent=True,
+                 controller_user=None, **more):
         super().__init__(agent=agent, policy=policy, pools=pools,
                          agent_lines=agent_lines, **more)
         self.nodes = [f"{self.node}n{index + 1}" for index in range(nodes)]
@@ -37,6 +52,7 @@ class NodesCluster(embedded.EmbeddedCluster):
         # Each node's plugin needs the socket of its own penstockd.
         del self.env["PENSTOCK_SOCKET"]
         self._timeout_s = timeout_s
+        self._controller_user = controller_user
         self.controllers = []
         self._controller_count = controllers
 
@@ -74,11 +90,16 @@ class NodesCluster(embedded.EmbeddedCluster):
         """Takes effect at the next start of the node's penstockd."""
         self.conf_of[name] = self._write_conf(name, policy=policy)
 
-    def _write_conf(self, name, extra=(), policy=None):
+    def write_submit_conf(self, lines):
+        super().write_submit_conf(
+            [*lines, *user_lines(self._controller_user)])
+
+    def _write_conf(self, name, extra=(), policy=None, user=None):
         given, pools, lines = self._settings
         policy = policy or given
         lines = [*lines, f"MungeSocket={self.directory}/munge.sock",
-                 f"ControllerTimeout={self._timeout_s}", *extra]
+                 f"ControllerTimeout={self._timeout_s}",
+                 *user_lines(user or self._controller_user), *extra]
         if self.controllers:
             lines.append("Controller=" + ",".join(self.controllers))
         return slurm_files.write_penstock_conf(
@@ -96,14 +117,36 @@ class NodesCluster(embedded.EmbeddedCluster):
         for name in self.nodes:
             self.start_agent_of(name)
 
-    def start_controller(self, index=0, program="penstockctld"):
+    def state_of_controller(self, index=0):
+        """Folder of the files of one penstockctld, which belongs to its
+        user."""
+        return f"{self.directory}/penstockctld{index}"
+
+    def start_controller(self, index=0, program="penstockctld", user=None):
+        """user: the uid if not the cluster's; one other than root's is also
+        its ControllerUser=."""
         name = f"penstockctld{index}"
+        user = self._controller_user if user is None else user
+        state = self.state_of_controller(index)
         conf = self._write_conf(
-            name, [f"ControllerStateDir={self.directory}/{name}",
-                   f"HistoryFile={self.directory}/{name}.sqlite",
-                   *self.filled_in(self._submit or ())])
-        self._start_daemon(name, self.build / "bin" / program, "-f",
-                           conf, "-c", self.controllers[index])
+            name, [f"ControllerStateDir={state}",
+                   f"HistoryFile={state}/history.sqlite",
+                   *self.filled_in(self._submit or ())], user=user)
+        if user and not os.path.exists(state):
+            os.mkdir(state)
+            os.chmod(state, 0o711)
+            os.chown(state, user, user)
+        self._start_daemon(name, *as_user(user),
+                           self._program_for(user, program), "-f", conf, "-c",
+                           self.controllers[index])
+
+    def _program_for(self, user, program):
+        built = self.build / "bin" / program
+        exposed = f"{self.directory}/bin/{program}"
+        if not user:
+            return built
+        # While it runs, the file cannot be written.
+        return exposed if os.path.exists(exposed) else self.expose(built)
 
     def stop_controller(self, index=0, number=signal.SIGTERM):
         return self._stop_daemon(f"penstockctld{index}", number)

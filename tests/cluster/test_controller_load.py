@@ -85,7 +85,7 @@ class Load(cluster_case.ClusterCase):
 
     def fill_history(self, uid, rows=20_000):
         """Adds ended runs of the user, so that queries take time."""
-        path = f"{self.cluster.directory}/penstockctld0.sqlite"
+        path = f"{self.cluster.directory}/penstockctld0/history.sqlite"
         with sqlite3.connect(path, timeout=10) as history:
             types = {name: kind for _, name, kind, needed, default, _ in
                      history.execute("PRAGMA table_info(jobs)")

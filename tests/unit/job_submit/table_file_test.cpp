@@ -24,8 +24,9 @@ TableWriter open_writer(const std::string& path) {
 }
 
 struct Reading {
-  explicit Reading(const std::string& path) {
-    open_fault = reader.open(path.c_str());
+  explicit Reading(const std::string& path,
+                   std::optional<uid_t> writer = std::nullopt) {
+    open_fault = reader.open(path.c_str(), writer);
   }
   ~Reading() { reader.close(); }
   // The millicores of the entry found; -1: nothing, -2: a fault.
@@ -132,7 +133,9 @@ TEST_CASE("table: readers refuse missing, unsafe and truncated files") {
   if (::geteuid() == 0) {
     { TableWriter writer = open_writer(path); }
     REQUIRE(::chown(path.c_str(), 12345, 0) == 0);
-    CHECK(fault() == "its owner is neither root nor SlurmUser");
+    CHECK(fault() == "its owner is none of root, SlurmUser and ControllerUser");
+    CHECK(Reading(path, 12346).open_fault != nullptr);
+    CHECK(Reading(path, 12345).open_fault == nullptr);
   }
 }
 

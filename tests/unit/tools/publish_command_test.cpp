@@ -30,7 +30,7 @@ TEST_CASE("publish writes every profile to SubmitTable") {
   Ran good(command);
   REQUIRE(good.code == kExitOk);
   job_submit::TableReader table;
-  REQUIRE(table.open(directory.file("t").c_str()) == nullptr);
+  REQUIRE(table.open(directory.file("t").c_str(), std::nullopt) == nullptr);
   job_submit::ModelDemand entry;
   REQUIRE(table.model("mine", entry).found);
   CHECK(entry.millicores.value == 4000);
