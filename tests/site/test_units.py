@@ -1,17 +1,30 @@
 """systemd with our units: reload, restart after a kill or a hang, and the
-controller with its few rights."""
+controller without root's rights."""
 
 import json
 import os
 import pathlib
 import signal
+import stat
 
 import site_case
 from site_case import restart, run, wait
 
 CONF = "/etc/slurm/penstock.conf"
 SLURM_CONF = "/etc/slurm/slurm.conf"
+STATE = "/var/lib/penstock"
+RUN = "/run/penstockctld"
 SUBMIT = "SubmitNodeCores=8\nSubmitNodeBandwidth=100M\nSubmitModel=res50\n"
+
+
+def owned(directory):
+    """The directory and its files."""
+    return [pathlib.Path(directory, name)
+            for name in ["", *os.listdir(directory)]]
+
+
+def owners(directory):
+    return {path.owner() for path in owned(directory)}
 
 
 def unit_property(unit, name):
@@ -94,12 +107,21 @@ class Units(site_case.SiteCase):
 
     def test_the_controller_under_its_unit(self):
         done = run(["systemd-analyze", "security", "--no-pager",
-                    "--threshold=50", "penstockctld"], check=False)
+                    "--threshold=25", "penstockctld"], check=False)
         print(done.stdout.strip().splitlines()[-1], flush=True)
         self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(unit_property("penstockctld",
+                                       "CapabilityBoundingSet"), "")
 
         self.addCleanup(restart, "penstockd")
+        # As an earlier release left it.
+        os.makedirs(STATE, exist_ok=True)
+        pathlib.Path(STATE, "kept").touch()
+        for path in owned(STATE):
+            os.chown(path, 0, 0)
         self.start_controller()
+        self.assertEqual(owners(STATE), {"penstock"})
+        pathlib.Path(STATE, "kept").unlink()
         restart("penstockd")
         job = self.lend("controlled")
         wait("the controller to know the node", site_case.is_controlled)
@@ -142,9 +164,10 @@ class Units(site_case.SiteCase):
         self.start_controller(SUBMIT)
         restart("slurmctld", "slurmd", "penstockd")
         self.check_submits("submitted")
-        # Owned by SlurmUser, which is not root.
-        self.assertEqual(pathlib.Path("/run/penstock/submit.sock").owner(),
-                         "slurm")
+        # SlurmUser is neither root nor the controller's user.
+        self.assertEqual(owners(RUN), {"penstock"})
+        self.assertEqual(stat.S_IMODE(os.stat(f"{RUN}/submit.sock").st_mode),
+                         0o620)
         self.drop_in(f"[Service]\nWatchdogSec={5 * site_case.PATIENCE}\n",
                      "penstockctld")
         pid = site_case.pid_of("penstockctld")
