@@ -51,6 +51,9 @@ class CgroupFs {
   [[nodiscard]] virtual Result<UniqueFd> open_dir(std::string_view path) const;
   [[nodiscard]] virtual Result<UniqueFd> open_file(std::string_view path) const;
 
+  // The user who makes our groups. Others may have groups of the same names.
+  virtual uid_t maker() const { return ::geteuid(); }
+
   // Creates one directory, mode 0755; its parent must exist. Done if the
   // directory exists and is the caller's. kPermissionDenied if it is another
   // user's, who may have made it in a delegated tree, and could change it.

@@ -39,6 +39,10 @@ class ProcEvents {
   // did not answer; poll /proc instead.
   [[nodiscard]] static Result<ProcEvents> subscribe();
 
+  // socket: of an object that has subscribed.
+  explicit ProcEvents(UniqueFd socket) : socket_(std::move(socket)) {}
+  UniqueFd release() { return std::move(socket_); }
+
   // Non-blocking fd; readable when events are available.
   int fd() const { return socket_.get(); }
 
@@ -52,7 +56,6 @@ class ProcEvents {
   [[nodiscard]] Result<Batch> read(size_t max_datagrams = 4096);
 
  private:
-  explicit ProcEvents(UniqueFd socket) : socket_(std::move(socket)) {}
   UniqueFd socket_;
 };
 

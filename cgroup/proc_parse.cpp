@@ -70,7 +70,7 @@ Result<SchedStat> parse_schedstat(std::string_view text) {
 
 Result<ProcStatus> parse_status(std::string_view text) {
   ProcStatus status;
-  bool has_tgid = false, has_uid = false;
+  bool has_tgid = false, has_uid = false, has_gid = false;
   while (!text.empty()) {
     std::string_view line = take_line(text);
     std::string_view rest = line;
@@ -80,6 +80,8 @@ Result<ProcStatus> parse_status(std::string_view text) {
       good = has_tgid = take_number(rest, status.tgid);
     } else if (key == "Uid:") {
       good = has_uid = take_number(rest, status.real_uid);
+    } else if (key == "Gid:") {
+      good = has_gid = take_number(rest, status.real_gid);
     } else if (key == "NSpid:") {
       auto pids = parse_pid_list(rest);
       good = pids.ok();
@@ -87,7 +89,9 @@ Result<ProcStatus> parse_status(std::string_view text) {
     }
     if (!good) return malformed("status", line);
   }
-  if (!has_tgid || !has_uid) return invalid("/proc/PID/status: no Tgid or Uid");
+  if (!has_tgid || !has_uid || !has_gid) {
+    return invalid("/proc/PID/status: no Tgid, Uid or Gid");
+  }
   return status;
 }
 

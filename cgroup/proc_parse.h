@@ -45,6 +45,7 @@ struct SchedStat {
 struct ProcStatus {
   pid_t tgid = 0;  // the process that a thread belongs to
   uid_t real_uid = 0;
+  gid_t real_gid = 0;
   std::vector<pid_t> ns_pids;  // outermost namespace first; may be empty
 };
 [[nodiscard]] Result<ProcStatus> parse_status(std::string_view text);

@@ -52,6 +52,8 @@ class ProcReader {
  public:
   // proc_root_fd: an open directory. open() uses the machine's /proc.
   explicit ProcReader(UniqueFd proc_root_fd) : root_(std::move(proc_root_fd)) {}
+  ProcReader(ProcReader&&) = default;
+  virtual ~ProcReader() = default;
   [[nodiscard]] static Result<ProcReader> open();
 
   // The present identity of id. A zombie gives kNotFound.
@@ -66,8 +68,9 @@ class ProcReader {
   [[nodiscard]] Result<SchedstatFile> open_schedstat(pid_t id) const;
   [[nodiscard]] Result<ThreadStatFile> open_stat(pid_t id) const;
   [[nodiscard]] Result<ProcStatus> status(pid_t id) const;
-  // Inode number of the process's pid namespace.
-  [[nodiscard]] Result<uint64_t> pid_namespace(pid_t id) const;
+  // Inode number of the process's pid namespace. Root alone may look at those
+  // of other users' processes.
+  [[nodiscard]] virtual Result<uint64_t> pid_namespace(pid_t id) const;
   // The thread's name without the newline: at most 15 bytes, any values.
   [[nodiscard]] Result<std::string> comm(pid_t id) const;
 

@@ -1,7 +1,5 @@
 #include "cgroup/v2_scopes.h"
 
-#include <unistd.h>
-
 #include <deque>
 
 #include "cgroup/v2_cpusets.h"
@@ -24,7 +22,7 @@ std::set<std::string> V2Scopes::find(bool outside_slices) const {
       if (is_slurm_scope(dir)) {
         // A user may own groups and give one the same name.
         const auto owner = tree_.fs->owner(dir);
-        if (owner && *owner == ::geteuid()) found.insert(std::move(dir));
+        if (owner && *owner == tree_.fs->maker()) found.insert(std::move(dir));
       } else if (outside_slices || dir.ends_with(".slice")) {
         next.push_back(std::move(dir));
       }

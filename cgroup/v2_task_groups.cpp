@@ -1,7 +1,5 @@
 #include "cgroup/v2_task_groups.h"
 
-#include <unistd.h>
-
 #include "cgroup/backend_parts.h"
 #include "cgroup/v2_cpusets.h"
 #include "common/clock.h"
@@ -109,7 +107,7 @@ Status remove_task_groups(const V2Tree& tree, const std::string& task) {
          {tree.loader_dir(task), tree.home_dir(task)}) {
       // A user's group of that name was never used.
       const auto owner = tree.fs->owner(group);
-      if (owner && *owner != ::geteuid()) continue;
+      if (owner && *owner != tree.fs->maker()) continue;
       auto threads = tree.threads_in(group);
       if (threads) (void)tree.move_processes(*threads, group, task, until_ns);
       if (removed) removed = tree.fs->remove_dir(group);

@@ -13,8 +13,7 @@
 namespace penstock {
 namespace {
 
-Error not_ours(const std::string& what) {
-  const uid_t user = ::geteuid();
+Error not_of(uid_t user, const std::string& what) {
   const std::string us = user == 0 ? "root" : "user " + std::to_string(user);
   return Error{
       Code::kPermissionDenied, 0,
@@ -24,9 +23,10 @@ Error not_ours(const std::string& what) {
 Status admit_reader(int fd, const Replacement& file) {
   if (file.reader == uid_t(-1) || file.reader == ::geteuid()) return Done{};
   Status admitted = let_read(fd, file.reader);
-  if (!admitted && admitted.error().code == Code::kUnavailable &&
-      ::fchown(fd, file.reader, -1) == 0) {
-    return Done{};
+  if (!admitted && admitted.error().code == Code::kUnavailable) {
+    // Root alone can give it away. Else the caller keeps it, rather than
+    // nobody.
+    if (::fchown(fd, file.reader, -1) == 0 || errno == EPERM) return Done{};
   }
   if (!admitted) return std::move(admitted).error().wrap(file.name);
   return Done{};
@@ -50,14 +50,15 @@ Status fill(int fd, const Replacement& file, std::string_view text) {
 }  // namespace
 
 Result<UniqueFd> open_admin_directory(const std::string& path,
-                                      const std::string& what) {
+                                      const std::string& what, uid_t owner) {
+  if (owner == uid_t(-1)) owner = ::geteuid();
   UniqueFd dir(
       ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return system_error(errno, what);
   struct stat found {};
-  if (::fstat(dir.get(), &found) != 0 || found.st_uid != ::geteuid() ||
+  if (::fstat(dir.get(), &found) != 0 || found.st_uid != owner ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return not_ours(what);
+    return not_of(owner, what);
   }
   return dir;
 }
@@ -75,7 +76,7 @@ Result<std::string> read_admin_file(const std::string& path) {
   }
   if ((found.st_uid != 0 && found.st_uid != ::geteuid()) ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return not_ours(path);
+    return not_of(::geteuid(), path);
   }
   std::string text;
   const int error = read_whole(file.get(), kMaxBytes, text);

@@ -13,12 +13,13 @@
 namespace penstock {
 
 // Opens a directory; does not follow a symbolic link. what: prefix of error
-// messages.
-// Errors: kPermissionDenied  not owned by the caller, or writable by group or
+// messages. owner: -1: the caller.
+// Errors: kPermissionDenied  not owned by the owner, or writable by group or
 //                            others
 //         kNotFound, kIo     cannot be opened
 [[nodiscard]] Result<UniqueFd> open_admin_directory(const std::string& path,
-                                                    const std::string& what);
+                                                    const std::string& what,
+                                                    uid_t owner = uid_t(-1));
 
 // Reads a small file; does not follow a symbolic link.
 // Errors: kNotFound;  kPermissionDenied  owned by neither root nor the caller,

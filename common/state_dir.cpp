@@ -4,21 +4,48 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "common/admin_file.h"
+#include "common/hand_over.h"
 
 namespace penstock {
 
-Result<UniqueFd> open_state_dir(const std::string& path) {
-  const bool is_made = ::mkdir(path.c_str(), 0755) == 0;
-  if (!is_made && errno != EEXIST) {
-    return system_error(errno, "StateDir=" + path);
+namespace {
+
+// penstockd's files; the sockets are its own and those of earlier releases.
+constexpr std::string_view kNames[] = {
+    "lock", "off", "term", "term.new", "tasks.json", "tasks.json.new"};
+
+bool is_state(std::string_view name) {
+  return name.ends_with(".sock") ||
+         std::find(std::begin(kNames), std::end(kNames), name) !=
+             std::end(kNames);
+}
+
+std::string named(const std::string& path) { return "StateDir=" + path; }
+
+Status make(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) != 0) {
+    return errno == EEXIST ? Status(Done{}) : system_error(errno, named(path));
   }
-  Result<UniqueFd> dir = open_admin_directory(path, "StateDir=" + path);
-  // Jobs connect to a socket in this directory: override the umask.
-  if (is_made && dir) (void)::fchmod(dir->get(), 0755);
-  return dir;
+  // Jobs connect to a socket in this directory: override the umask. Nobody can
+  // have replaced it, as its parent is the caller's.
+  if (::chmod(path.c_str(), 0755) != 0) return system_error(errno, named(path));
+  return Done{};
+}
+
+}  // namespace
+
+Status give_state_dir(const std::string& path, uid_t owner) {
+  Status made = make(path);
+  return made ? hand_over(path, named(path), owner, is_state) : made;
+}
+
+Result<UniqueFd> open_state_dir(const std::string& path, uid_t owner) {
+  if (Status made = make(path); !made) return made.error();
+  return open_admin_directory(path, named(path), owner);
 }
 
 Result<std::optional<double>> off_since_unix_s(int state_dir_fd) {

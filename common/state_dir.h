@@ -2,6 +2,8 @@
 // node. `penstock off` also creates the mark if no penstockd runs.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 
@@ -10,10 +12,16 @@
 
 namespace penstock {
 
+// Makes the directory, or gives the present one of root's, to this owner.
+// REQUIRES: root. Errors: as hand_over(), or it cannot be made.
+[[nodiscard]] Status give_state_dir(const std::string& path, uid_t owner);
+
 // Opens the directory; creates it if missing.
-// Errors: kPermissionDenied  not owned by the caller, or writable by others
+//   owner  -1: the caller. Root may open the directory of AgentUser.
+// Errors: kPermissionDenied  not owned by the owner, or writable by others
 //         kNotFound, kIo     cannot be created or opened
-[[nodiscard]] Result<UniqueFd> open_state_dir(const std::string& path);
+[[nodiscard]] Result<UniqueFd> open_state_dir(const std::string& path,
+                                              uid_t owner = uid_t(-1));
 
 // The mark is an empty file; its mtime is the time of the switch.
 inline constexpr const char* kOffMark = "off";

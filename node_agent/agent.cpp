@@ -30,14 +30,16 @@ void keep_fixed(const Config& old, Config& config) {
       config.state_dir != old.state_dir ||
       config.cgroup_root != old.cgroup_root ||
       config.cgroup_name != old.cgroup_name ||
+      config.agent_user != old.agent_user ||
       config.away_yields != old.away_yields) {
     log_warning(
-        "SocketPath, StateDir, CgroupRoot, CgroupName and AwayYields "
-        "change only with a restart");
+        "SocketPath, StateDir, CgroupRoot, CgroupName, AgentUser and "
+        "AwayYields change only with a restart");
     config.socket_path = old.socket_path;
     config.state_dir = old.state_dir;
     config.cgroup_root = old.cgroup_root;
     config.cgroup_name = old.cgroup_name;
+    config.agent_user = old.agent_user;
     config.away_yields = old.away_yields;
   }
   if (config.controllers != old.controllers ||
@@ -57,7 +59,14 @@ void keep_fixed(const Config& old, Config& config) {
 Agent::Agent(Machine machine, Config config)
     : node_(std::move(machine), std::move(config)),
       children_(node_.machine.loop),
-      metrics_file_(children_),
+      metrics_file_(
+          children_,
+          {[this](const std::string& path, const std::string& text, int out) {
+             return node_.machine.broker.write_metrics(path, text, out);
+           },
+           [this](const std::string& path, int out) {
+             return node_.machine.broker.remove_metrics(path, out);
+           }}),
       reports_(children_),
       profiles_(node_, children_,
                 [this](GrantCause cause) { rebalancer_.request(cause); }),
@@ -160,11 +169,13 @@ Status Agent::start_timers() {
 }
 
 Status Agent::listen() {
+  Result<UniqueFd> socket = node_.machine.broker.listen();
+  if (!socket) return std::move(socket).error();
   Result<std::unique_ptr<Server>> server =
-      Server::listen(node_.machine.loop, node_.config.socket_path,
-                     [this](const Message& message, const Peer& peer) {
-                       return requests_.handle(message, peer);
-                     });
+      Server::serve(node_.machine.loop, *std::move(socket),
+                    [this](const Message& message, const Peer& peer) {
+                      return requests_.handle(message, peer);
+                    });
   if (!server) return std::move(server).error();
   server_ = *std::move(server);
   server_->set_limits({node_.config.max_weight});
@@ -174,6 +185,7 @@ Status Agent::listen() {
 void Agent::stop() {
   if (!server_) return;  // the groups may be another penstockd's
   server_.reset();
+  node_.machine.broker.stop_listening();
   processes_.stop();
   node_.save_state();
   for (auto& [id, job] : node_.registry.jobs()) {
@@ -285,7 +297,8 @@ void Agent::look_for_clean_up() {
 
 void Agent::sweep_caches() {
   const auto now_s = static_cast<uint64_t>(unix_s());
-  const uint64_t removed = cache_sweep_.run(node_.config.cache_keep_s, now_s);
+  const uint64_t removed =
+      node_.machine.broker.sweep_caches(node_.config.cache_keep_s, now_s);
   if (removed > 0) log_info("removed {} caches that no job uses", removed);
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "node_agent/bounded_child.h"
-#include "node_agent/cache_sweep.h"
 #include "node_agent/control_loop.h"
 #include "node_agent/controller_connection.h"
 #include "node_agent/enforcer.h"
@@ -46,8 +45,8 @@ class Agent {
   void stop();
 
   // Applies a new configuration. SocketPath, StateDir, CgroupRoot, CgroupName,
-  // AwayYields, Controller, ControllerTimeout and MungeSocket keep their old
-  // values until a restart; a change to one of them is logged.
+  // AgentUser, AwayYields, Controller, ControllerTimeout and MungeSocket keep
+  // their old values until a restart; a change to one of them is logged.
   void reload(Config config);
 
  private:
@@ -72,7 +71,6 @@ class Agent {
   PoolDevices pools_;
   GpuWatch gpus_;
   SystemCpus system_cpus_;
-  CacheSweep cache_sweep_;
   Scanner scanner_;
   Sampler sampler_;
   Enforcer enforcer_;

@@ -74,6 +74,25 @@ Status BoundedChildren::may_start(const ChildWork& work) {
   return Done{};
 }
 
+// Returns the child's pidfd; empty: it has ended, or runs elsewhere.
+Result<UniqueFd> BoundedChildren::launch(const ChildWork& work, int out) {
+  if (work.elsewhere) {
+    const Status started = work.elsewhere(out);
+    return started ? Result<UniqueFd>(UniqueFd()) : started.error();
+  }
+  const pid_t pid = ::fork();
+  if (pid == 0) run_child(work, out);
+  if (pid < 0) return system_error(errno, "fork");
+  // A pidfd, because the pid may be reused before the kill.
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd || errno == ESRCH) return pidfd;
+  const int error = errno;
+  // Nothing could end it later. Its pid is its own until it has ended, and is
+  // not given again at once.
+  ::kill(pid, SIGKILL);
+  return system_error(error, "pidfd_open");
+}
+
 void BoundedChildren::start(const ChildWork& work, Callback callback) {
   std::array<int, 2> ends{-1, -1};
   if (Status may = may_start(work); !may) {
@@ -85,30 +104,19 @@ void BoundedChildren::start(const ChildWork& work, Callback callback) {
     return;
   }
   UniqueFd in(ends[0]), out(ends[1]);
-  const pid_t pid = ::fork();
-  if (pid == 0) run_child(work, out.get());
-  if (pid < 0) {
-    callback(system_error(errno, "fork"));
-    return;
-  }
-  // A pidfd, because the pid may be reused before the kill.
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd && errno != ESRCH) {
-    const int error = errno;
-    // Nothing could end it later. Its pid is its own until it has ended, and is
-    // not given again at once.
-    ::kill(pid, SIGKILL);
-    callback(system_error(error, "pidfd_open"));
+  Result<UniqueFd> pidfd = launch(work, out.get());
+  if (!pidfd) {
+    callback(std::move(pidfd).error());
     return;
   }
   const int fd = in.get();
   ::fcntl(fd, F_SETFL, O_NONBLOCK);
   children_[fd] =
-      Child{std::move(pidfd), work.user,
-            std::move(in),    work.what,
-            work.deadline_ms, monotonic_ns() + work.deadline_ms * 1'000'000,
-            work.max_bytes,   "",
-            work.stream,      std::move(callback)};
+      Child{*std::move(pidfd), work.user,
+            std::move(in),     work.what,
+            work.deadline_ms,  monotonic_ns() + work.deadline_ms * 1'000'000,
+            work.max_bytes,    "",
+            work.stream,       std::move(callback)};
   if (!loop_.watch(fd, [this, fd] { receive(fd); })) {
     finish(fd, Error{Code::kIo, 0, work.what + ": cannot be watched"});
   }

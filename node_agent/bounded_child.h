@@ -29,6 +29,9 @@ struct ChildWork {
   // applies between blocks, and max_bytes does not apply. Return false to end
   // the child; that counts as success.
   std::function<bool(std::string_view text)> stream = nullptr;
+  // Instead of body: has another process do the work, which writes to `out` and
+  // ends by itself.
+  std::function<Status(int out)> elsewhere = nullptr;
 };
 
 class BoundedChildren {
@@ -69,7 +72,7 @@ class BoundedChildren {
 
  private:
   struct Child {
-    UniqueFd pidfd;  // empty: the child had ended
+    UniqueFd pidfd;  // empty: the child had ended, or is not ours
     std::optional<uid_t> user;
     UniqueFd pipe;
     std::string what;
@@ -90,6 +93,7 @@ class BoundedChildren {
   };
 
   Status may_start(const ChildWork& work);
+  static Result<UniqueFd> launch(const ChildWork& work, int out);
   size_t children_of(uid_t user) const;
   void receive(int fd);
   void finish(int fd, Result<std::string> result);

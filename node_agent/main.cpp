@@ -12,7 +12,10 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "broker/brokered_kernel.h"
+#include "broker/start.h"
 #include "cgroup/machine.h"
+#include "common/account.h"
 #include "common/clock.h"
 #include "common/daemon_signals.h"
 #include "common/file_limit.h"
@@ -27,6 +30,7 @@
 #include "node_agent/home_finder.h"
 #include "node_agent/home_split.h"
 #include "node_agent/last_sweep.h"
+#include "node_agent/report_dir.h"
 
 namespace penstock {
 namespace {
@@ -43,6 +47,11 @@ struct Arguments {
   std::string node;
   bool check_config = false;
   bool reset_term = false;
+
+  std::vector<std::string> of_broker() const {
+    if (!config_is_named) return {};
+    return {"--config", config_path};
+  }
 };
 
 int complain(const Error& error) {
@@ -76,21 +85,30 @@ Result<UniqueFd> take_lock(int dir_fd) {
   return lock;
 }
 
-// Access to the kernel, for the agent and its guardian.
+// Access to the kernel, for the agent or its guardian: each has a broker of its
+// own, so that one broker's end leaves the guardian able to restore.
 struct Kernel {
-  CgroupFs fs;
-  ProcReader proc;
-  ThreadSched sched;
+  BrokerClient broker;
+  BrokeredFs fs;
+  BrokeredProc proc;
+  BrokeredSched sched;
   std::unique_ptr<Backend> backend;
+
+  Kernel(UniqueFd socket, UniqueFd cgroup_root, ProcReader proc_reader)
+      : broker(std::move(socket)),
+        fs(std::move(cgroup_root), broker),
+        proc(std::move(proc_reader), broker),
+        sched(broker) {}
 };
 
-Result<std::unique_ptr<Kernel>> open_kernel(const Config& config) {
+Result<std::unique_ptr<Kernel>> open_kernel(const Config& config,
+                                            UniqueFd broker) {
   Result<UniqueFd> root = CgroupFs::open_root(config.cgroup_root);
   if (!root) return std::move(root).error();
   Result<ProcReader> proc = ProcReader::open();
   if (!proc) return std::move(proc).error();
-  auto kernel = std::make_unique<Kernel>(
-      Kernel{CgroupFs(*std::move(root)), *std::move(proc), {}, nullptr});
+  auto kernel = std::make_unique<Kernel>(std::move(broker), *std::move(root),
+                                         *std::move(proc));
   Result<std::unique_ptr<Backend>> backend =
       open_backend(config.cgroup_root, kernel->fs, kernel->proc, kernel->sched,
                    {config.cgroup_name, config.away_yields});
@@ -147,7 +165,28 @@ void reload(Agent& agent, const Arguments& arguments) {
   notify_ready("Serving. " + refused);
 }
 
+// Whom penstockd becomes; 0: it stays root.
+uid_t user_to_become(const Config& config) {
+  const std::optional<uid_t> user = find_uid(config.agent_user);
+  if (!user) {
+    log_warning("AgentUser={}: there is no such account; penstockd stays root",
+                config.agent_user);
+  }
+  return user.value_or(0);
+}
+
+Status give_directories(const Config& config, uid_t owner) {
+  if (Status given = give_report_dir(config.report_dir, owner); !given) {
+    log_warning("{}; until then no reports are written", given.error().message);
+  }
+  return give_state_dir(config.state_dir, owner);
+}
+
 int forget_term(const Config& config) {
+  const uid_t user = user_to_become(config);
+  Status ready = give_state_dir(config.state_dir, user);
+  if (ready && user != 0) ready = become_user(user);
+  if (!ready) return complain(ready.error());
   Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
   if (!state_dir) return complain(state_dir.error());
   Result<UniqueFd> lock = take_lock(state_dir->get());
@@ -156,28 +195,8 @@ int forget_term(const Config& config) {
   return done ? kExitOk : complain(done.error());
 }
 
-int serve(const Arguments& arguments, Config config) {
-  // penstockd keeps an open file per loader thread.
-  if (Status raised = raise_file_limit(); !raised) {
-    log_warning("{}", raised.error().message);
-  }
-  ::signal(SIGCHLD, SIG_IGN);
-  ::signal(SIGPIPE, SIG_IGN);
-  ::umask(022);
-  Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
-  if (!state_dir) return complain(state_dir.error());
-  Result<UniqueFd> lock = take_lock(state_dir->get());
-  if (!lock) return complain(lock.error());
-  Result<std::unique_ptr<Kernel>> kernel = open_kernel(config);
-  if (!kernel) return complain(kernel.error());
-  Result<Guardian> guardian =
-      Guardian::start([&] { clean_up_after(**kernel, state_dir->get()); });
-  if (!guardian) return complain(guardian.error());
-  // penstockd's work is short, and jobs wait for it.
-  if (::setpriority(PRIO_PROCESS, 0, -10) != 0) {
-    log_debug("setpriority: {}", std::strerror(errno));
-  }
-
+int run_agent(const Arguments& arguments, Config config, Kernel& kernel,
+              Guardian& guardian, int state_dir_fd) {
   Result<EventLoop> loop = EventLoop::create();
   if (!loop) return complain(loop.error());
   Result<Topology> topology = load_topology();
@@ -185,10 +204,10 @@ int serve(const Arguments& arguments, Config config) {
   Result<CpuIdle> idle = CpuIdle::open();
   if (!idle) return complain(idle.error());
   Agent agent(
-      Machine{*loop, (*kernel)->proc, (*kernel)->sched, *(*kernel)->backend,
-              *std::move(topology), *std::move(idle), state_dir->get(),
-              arguments.node, [&](bool away) { guardian->beat(away); },
-              [&] { return guardian->clean_ups(); }},
+      Machine{*loop, kernel.broker, kernel.proc, kernel.sched, *kernel.backend,
+              *std::move(topology), *std::move(idle), state_dir_fd,
+              arguments.node, [&](bool away) { guardian.beat(away); },
+              [&] { return guardian.clean_ups(); }},
       std::move(config));
   Result<UniqueFd> signals =
       watch_signals(*loop, [&] { reload(agent, arguments); });
@@ -200,10 +219,52 @@ int serve(const Arguments& arguments, Config config) {
   }
   notify_stopping();
   agent.stop();
-  guardian->dismiss();
+  guardian.dismiss();
   if (!status) return complain(status.error());
   log_info("stopped");
   return kExitOk;
+}
+
+int serve(const Arguments& arguments, Config config) {
+  // penstockd keeps an open file per loader thread.
+  if (Status raised = raise_file_limit(); !raised) {
+    log_warning("{}", raised.error().message);
+  }
+  ::signal(SIGCHLD, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::umask(022);
+  // penstockd's work is short, and jobs wait for it.
+  if (::setpriority(PRIO_PROCESS, 0, -10) != 0) {
+    log_debug("setpriority: {}", std::strerror(errno));
+  }
+  const uid_t user = user_to_become(config);
+  Status ready = give_directories(config, user);
+  if (!ready) return complain(ready.error());
+  Result<UniqueFd> broker = start_broker(arguments.of_broker());
+  if (!broker) return complain(broker.error());
+  Result<UniqueFd> guardians_broker = start_broker(arguments.of_broker());
+  if (!guardians_broker) return complain(guardians_broker.error());
+  if (user != 0) ready = become_user(user);
+  if (!ready) return complain(ready.error());
+  Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
+  if (!state_dir) return complain(state_dir.error());
+  Result<UniqueFd> lock = take_lock(state_dir->get());
+  if (!lock) return complain(lock.error());
+  Result<std::unique_ptr<Kernel>> guardians_kernel =
+      open_kernel(config, *std::move(guardians_broker));
+  if (!guardians_kernel) return complain(guardians_kernel.error());
+  Result<Guardian> guardian = Guardian::start([&] {
+    broker->reset();
+    clean_up_after(**guardians_kernel, state_dir->get());
+  });
+  if (!guardian) return complain(guardian.error());
+  guardians_kernel->reset();
+  Result<std::unique_ptr<Kernel>> kernel =
+      open_kernel(config, *std::move(broker));
+  if (!kernel) return complain(kernel.error());
+
+  return run_agent(arguments, std::move(config), **kernel, *guardian,
+                   state_dir->get());
 }
 
 int run(int argc, char** argv) {
@@ -238,8 +299,8 @@ int run(int argc, char** argv) {
   }
   if (::geteuid() != 0) {
     fmt::print(stderr,
-               "penstockd: must run as root (it moves other users' "
-               "threads between control groups)\n");
+               "penstockd: must be started as root (it becomes AgentUser= "
+               "itself, and keeps penstock-broker as root)\n");
     return kExitFailure;
   }
   set_log_level(log_level_named(config->log_level));

@@ -1,36 +1,33 @@
 // The file that node_exporter reads. Not thread-safe.
 #pragma once
 
+#include <functional>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "common/result.h"
 #include "node_agent/bounded_child.h"
 
 namespace penstock {
 
-// Replaces the file atomically (written under another name, renamed; mode
-// 0644). Another daemon may own the parent of the directory, so no link is
-// followed, neither as the directory nor in it. Not synced: old metrics are
-// useless after a crash.
-// Errors: kPermissionDenied  the directory is not ours, or others may write it
-//         kNotFound, kIo     the directory is missing, or writing failed; no
-//                            partial file remains
-[[nodiscard]] Status write_metrics_file(const std::string& path,
-                                        std::string_view text);
+// Who writes and removes the file, in another process. The answer to `out`: "="
+// for success, or a message.
+struct MetricsWriter {
+  std::function<Status(const std::string& path, const std::string& text,
+                       int out)>
+      write;
+  std::function<Status(const std::string& path, int out)> remove;
+};
 
-// Removes the file, and the unfinished file of a killed writer. Missing files
-// are no error. Errors: as write_metrics_file().
-[[nodiscard]] Status remove_metrics_file(const std::string& path);
-
-// Keeps one file up to date. A child writes it: a disk that loaders keep busy
-// may be slow, and recalls must not wait for it.
+// Keeps one file up to date. Another process writes it: a disk that loaders
+// keep busy may be slow, and recalls must not wait for it.
 class MetricsFile {
  public:
   // children must outlive this object, except for its final callbacks.
-  explicit MetricsFile(BoundedChildren& children) : children_(children) {}
+  MetricsFile(BoundedChildren& children, MetricsWriter writer)
+      : children_(children), writer_(std::move(writer)) {}
 
-  // Sets the path; "": no file. A child removes the file at the previous path.
+  // Sets the path; "": no file. Has the file at the previous path removed.
   void use(const std::string& path);
 
   // Starts writing the text. Does nothing without a path, or while a file is
@@ -49,6 +46,7 @@ class MetricsFile {
   void remove(const std::string& path);
 
   BoundedChildren& children_;
+  const MetricsWriter writer_;
   std::string path_;
   bool is_writing_ = false;
   bool has_failed_ = false;

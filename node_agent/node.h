@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/client.h"
 #include "cgroup/backend.h"
 #include "common/config.h"
 #include "common/event_loop.h"
@@ -22,6 +23,7 @@ namespace penstock {
 // The agent's dependencies. main() creates them; they outlive the agent.
 struct Machine {
   EventLoop& loop;
+  const BrokerClient& broker;
   const ProcReader& proc;
   const ThreadSched& sched;
   Backend& backend;

@@ -39,7 +39,7 @@ Status ProcessWatch::watch() {
 }
 
 Status ProcessWatch::subscribe() {
-  Result<ProcEvents> events = ProcEvents::subscribe();
+  Result<UniqueFd> events = node_.machine.broker.open_proc_events();
   if (!events) return std::move(events).error();
   events_.emplace(*std::move(events));
   node_.process_events = ProcessEvents::kConnector;

@@ -14,9 +14,9 @@ void ProfileLoader::load(Job& job) {
   const std::string model(fixed_text(job.options.model));
   if (model.empty() || job.costs.profile) return;
   if (model.find('/') != std::string::npos) {
-    const gid_t gid = job.tasks.begin()->second.start.gid;
     read_user_file(
-        children_, model, job.uid, gid,
+        children_, node_.machine.broker, model, job.uid,
+        job.tasks.begin()->second.id.tid,
         [this, job_id = job.id, model](Result<std::string> text) {
           if (text) use(job_id, *text, model);
           if (text || !node_.registry.find_job(job_id)) return;

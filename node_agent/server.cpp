@@ -1,8 +1,5 @@
 #include "node_agent/server.h"
 
-#include <sys/stat.h>
-#include <sys/un.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -13,42 +10,6 @@
 
 namespace penstock {
 namespace {
-
-Result<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return invalid("SocketPath=" + path + ": " + std::to_string(path.size()) +
-                   " bytes; allowed: 1 to " +
-                   std::to_string(sizeof address.sun_path - 1));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
-
-UniqueFd make_socket() {
-  return UniqueFd(
-      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-Status refuse_live_socket(const sockaddr_un& address, const std::string& path) {
-  UniqueFd probe = make_socket();
-  if (!probe) return system_error(errno, "socket");
-  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
-                sizeof address) == 0 ||
-      errno == EAGAIN) {
-    return invalid(path +
-                   ": another penstockd listens there; stop it, or set another "
-                   "StateDir, SocketPath and CgroupName");
-  }
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) != 0) return Done{};
-  if (!S_ISSOCK(found.st_mode)) {
-    return invalid(path + ": exists and is not a socket; remove it");
-  }
-  if (::unlink(path.c_str()) != 0) return system_error(errno, path);
-  return Done{};
-}
 
 Result<Peer> peer_of(int fd) {
   ucred credentials{};
@@ -111,23 +72,11 @@ Answer refuse(const Error& error) {
   return refuse(number, error.message);
 }
 
-Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
-                                               const std::string& path,
-                                               Handler handler) {
-  Result<sockaddr_un> address = address_of(path);
-  if (!address) return std::move(address).error();
-  Status free = refuse_live_socket(*address, path);
-  if (!free) return std::move(free).error();
-
-  std::unique_ptr<Server> server(new Server(loop, path, std::move(handler)));
-  server->socket_ = make_socket();
-  if (!server->socket_) return system_error(errno, "socket");
+Result<std::unique_ptr<Server>> Server::serve(EventLoop& loop, UniqueFd socket,
+                                              Handler handler) {
+  std::unique_ptr<Server> server(new Server(loop, std::move(handler)));
+  server->socket_ = std::move(socket);
   const int fd = server->socket_.get();
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&*address),
-             sizeof *address) != 0 ||
-      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd, SOMAXCONN) != 0) {
-    return system_error(errno, path);
-  }
   Status watched = loop.watch(fd, [raw = server.get()] { raw->accept_all(); });
   if (!watched) return std::move(watched).error();
   Result<int> timer =
@@ -140,10 +89,7 @@ Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop,
 Server::~Server() {
   while (!connections_.empty()) close_connection(connections_.begin()->first);
   if (resume_timer_ >= 0) (void)loop_.set_period(resume_timer_, 0);
-  if (socket_) {
-    loop_.forget(socket_.get());
-    ::unlink(path_.c_str());
-  }
+  if (socket_) loop_.forget(socket_.get());
 }
 
 // Root's connections are the plugin's and the administrator's. Users'

@@ -41,15 +41,11 @@ class Server {
   // Called for each well-formed message.
   using Handler = std::function<Answer(const Message&, const Peer&)>;
 
-  // Listens on path with mode 0666, because every user's jobs connect. Replaces
-  // a dead socket.
-  // Errors: kInvalidArgument  the path is empty or too long, another daemon
-  //                           listens there, or the file is not a socket
-  //         kIo, kPermissionDenied
-  static Result<std::unique_ptr<Server>> listen(EventLoop& loop,
-                                                const std::string& path,
-                                                Handler handler);
-  ~Server();  // removes the socket
+  // socket: listens (common/listening_socket.h).
+  // Errors: kIo  the event loop cannot watch it
+  static Result<std::unique_ptr<Server>> serve(EventLoop& loop, UniqueFd socket,
+                                               Handler handler);
+  ~Server();
 
   void set_limits(const OptionLimits& limits) { limits_ = limits; }
 
@@ -68,8 +64,8 @@ class Server {
     Peer peer;
   };
 
-  Server(EventLoop& loop, std::string path, Handler handler)
-      : loop_(loop), path_(std::move(path)), handler_(std::move(handler)) {}
+  Server(EventLoop& loop, Handler handler)
+      : loop_(loop), handler_(std::move(handler)) {}
 
   void accept_all();
   void pause_accepting();
@@ -82,7 +78,6 @@ class Server {
   Answer answer(std::span<const std::byte> packet, const Peer& peer);
 
   EventLoop& loop_;
-  std::string path_;
   Handler handler_;
   OptionLimits limits_;
   UniqueFd socket_;

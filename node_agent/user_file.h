@@ -1,5 +1,5 @@
-// Reads a file named by a user, with that user's rights. A child process drops
-// root first, so that a hostile path or a hanging file system cannot affect
+// Reads a file named by a user, with that user's rights. The broker's child
+// does it, so that a hostile path or a hanging file system cannot affect
 // penstockd.
 #pragma once
 
@@ -7,18 +7,22 @@
 
 #include <string>
 
+#include "broker/client.h"
 #include "node_agent/bounded_child.h"
 
 namespace penstock {
 
-inline constexpr size_t kMaxUserFileBytes = size_t{64} * 1024;
 inline constexpr uint64_t kUserFileDeadline_ms = 5000;
 
 // Calls back once, with the contents or
 //   kPermissionDenied, kNotFound, kIo  the user cannot read the file
 //   kLimit        over kMaxUserFileBytes, or not a regular file
-//   kUnavailable  kUserFileDeadline_ms passed, or too many children run
-void read_user_file(BoundedChildren& children, const std::string& path,
-                    uid_t uid, gid_t gid, BoundedChildren::Callback callback);
+//   kUnavailable  kUserFileDeadline_ms passed, too many children run, or the
+//                 process has ended
+//
+// process: of a job of the user uid.
+void read_user_file(BoundedChildren& children, const BrokerClient& broker,
+                    const std::string& path, uid_t uid, pid_t process,
+                    BoundedChildren::Callback callback);
 
 }  // namespace penstock

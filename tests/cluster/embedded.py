@@ -314,6 +314,9 @@ class EmbeddedCluster:
         """Ends penstockd with the signal; returns its exit status."""
         return self._stop_daemon("penstockd", number, timeout)
 
+    def has_ended(self, name):
+        return self._daemons[name].poll() is not None
+
     def _stop_daemon(self, name, number, timeout=20):
         daemon = self._daemons.pop(name)
         daemon.send_signal(number)

@@ -74,9 +74,14 @@ StateDir={directory}/{run}
 ReportDir={directory}/reports
 ProfileDir={directory}/profiles
 CgroupName=penstock_{node}
+AgentUser={agent}
 LogLevel=debug
 Policy={policy}
 """
+
+
+# penstockd's user; a number needs no account.
+AGENT_USER = 64000
 
 
 def systemd_timeout():
@@ -229,7 +234,8 @@ def write_penstock_conf(directory, node, policy, pools, lines, name=""):
     name: as for write_plugstack(). Returns the path of the file."""
     dot_name = f".{name}" if name else ""
     text = PENSTOCK_CONF.format(directory=directory, node=name or node,
-                                policy=policy, run=f"run{dot_name}")
+                                policy=policy, run=f"run{dot_name}",
+                                agent=AGENT_USER)
     for pool, path, bandwidth in pools:
         text += f"Pool={pool} Path={path} Bandwidth={bandwidth}\n"
     text += "".join(f"{line}\n" for line in lines)

@@ -7,6 +7,14 @@ import time
 
 import agent_case
 import hierarchy
+import slurm_files
+
+
+def status_of(pid):
+    """/proc/PID/status: {key: words}."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        lines = [line.split(":", 1) for line in file]
+    return {key: rest.split() for key, rest in lines}
 
 
 class Faults(agent_case.AgentCase):
@@ -32,6 +40,44 @@ class Faults(agent_case.AgentCase):
         lender, borrower = self.lend("S")
         self.assertEqual(self.cluster.stop_agent(), 0)
         self.assertEqual(self.cluster.penstock_cgroups(), [])
+        self.cluster.start_agent()
+        self.wait_away(borrower)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def children_of_agent(self, name):
+        """penstockd's children of this name, the eldest first."""
+        pid = self.cluster.agent_pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+            children = file.read().split()
+        return [int(child) for child in children
+                if status_of(child)["Name"] == [name]]
+
+    def test_only_the_brokers_are_root(self):
+        brokers = self.children_of_agent("penstock-broker")
+        self.assertEqual(len(brokers), 2)
+        for pid in brokers:
+            self.assertEqual(set(status_of(pid)["Uid"]), {"0"})
+        guardians = self.children_of_agent("penstockd-guard")
+        self.assertEqual(len(guardians), 1)
+        user = str(slurm_files.AGENT_USER)
+        for pid in (self.cluster.agent_pid, *guardians):
+            status = status_of(pid)
+            self.assertEqual(set(status["Uid"] + status["Gid"]), {user})
+            self.assertEqual(status["Groups"], [])
+            for key in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+                self.assertEqual(int(status[key][0], 16), 0)
+            self.assertEqual(status["NoNewPrivs"], ["1"])
+
+    def test_a_killed_broker_ends_penstockd_but_no_job(self):
+        lender, borrower = self.lend("B")
+        os.kill(self.children_of_agent("penstock-broker")[0], signal.SIGKILL)
+        self.wait("penstockd to end",
+                  lambda: self.cluster.has_ended("penstockd"))
+        self.assertEqual(self.cluster.stop_agent(), 1)
+        self.wait("the groups to be removed",
+                  lambda: not self.cluster.penstock_cgroups(), 5)
+        self.assertGreater(self.rate("borrowerB", 2), 0)
         self.cluster.start_agent()
         self.wait_away(borrower)
         self.cluster.cancel(lender, borrower)

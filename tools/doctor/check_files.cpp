@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "common/account.h"
 #include "tools/doctor/doctor.h"
 #include "tools/penstock/checked_config.h"
 
@@ -15,20 +16,25 @@ namespace {
 struct Directory {
   const char* key;  // in penstock.conf
   std::string path;
-  const char* mode;       // as install(1) accepts it
-  const char* absent;     // effect of its absence
+  const char* mode;    // as install(1) accepts it
+  const char* absent;  // effect of its absence
+  uid_t owner = 0;
   bool is_passed = true;  // other users need search permission
 };
 
-bool is_trusted(const struct stat& file) {
-  return (file.st_uid == 0 || file.st_uid == ::geteuid()) &&
+bool is_trusted(const struct stat& file, uid_t owner) {
+  return (file.st_uid == owner || file.st_uid == ::geteuid()) &&
          (file.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::string owner_name(uid_t owner) {
+  return owner == 0 ? "root" : std::to_string(owner);
 }
 
 Finding check_directory(const Directory& it) {
   const std::string named = fmt::format("{}={}", it.key, it.path);
-  const std::string make =
-      fmt::format("install -d -o root -m {} {}", it.mode, it.path);
+  const std::string make = fmt::format("install -d -o {} -m {} {}",
+                                       owner_name(it.owner), it.mode, it.path);
   struct stat found {};
   if (::stat(it.path.c_str(), &found) != 0) {
     if (errno == ENOENT) {
@@ -44,9 +50,10 @@ Finding check_directory(const Directory& it) {
   const std::string what =
       fmt::format("{}: owner {}, mode {:04o}", named, found.st_uid,
                   unsigned(found.st_mode & 07777));
-  if (!is_trusted(found)) {
+  if (!is_trusted(found, it.owner)) {
     return fail(it.key, what + ": others could change what root relies on",
-                fmt::format("chown root {0} && chmod go-w {0}", it.path));
+                fmt::format("chown {1} {0} && chmod go-w {0}", it.path,
+                            owner_name(it.owner)));
   }
   if (it.is_passed && (found.st_mode & S_IXOTH) == 0) {
     return fail(it.key, what + ": closed to the users who need it",
@@ -74,13 +81,14 @@ Findings check_config(const Places& places) {
 }
 
 Findings check_directories(const Config& config) {
+  const uid_t agent = find_uid(config.agent_user).value_or(0);
   const std::string run =
       std::filesystem::path(config.socket_path).parent_path().string();
   Findings findings = {check_directory({"StateDir", config.state_dir, "0755",
                                         "penstockd creates it at its start",
-                                        run == config.state_dir}),
+                                        agent, run == config.state_dir}),
                        check_directory({"ReportDir", config.report_dir, "0711",
-                                        "no reports are written"})};
+                                        "no reports are written", agent})};
   if (run != config.state_dir) {
     findings.push_back(check_directory(
         {"SocketPath", run, "0755", "penstockd cannot create its socket"}));

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <thread>
 
+#include "common/account.h"
 #include "common/clock.h"
 #include "common/state_dir.h"
 #include "report/json.h"
@@ -30,7 +31,8 @@ Result<NodeSwitch> ask_agent(bool off, const Config& config) {
 }
 
 Status write_mark(bool off, const Config& config) {
-  Result<UniqueFd> dir = open_state_dir(config.state_dir);
+  Result<UniqueFd> dir =
+      open_state_dir(config.state_dir, find_uid(config.agent_user).value_or(0));
   if (!dir) return std::move(dir).error();
   if (!off) return unmark_off(dir->get());
   Result<double> since = mark_off(dir->get());

@@ -88,12 +88,14 @@ TEST_CASE("status of a captured process is parsed") {
 
 TEST_CASE("status with namespaces and with a name like a field is parsed") {
   auto status = parse_status(
-      "Name:\tUid: 0\nTgid:\t7\nUid:\t5\t6\t5\t5\n"
+      "Name:\tUid: 0\nTgid:\t7\nUid:\t5\t6\t5\t5\nGid:\t8\t9\t8\t8\n"
       "NSpid:\t700\t40\t7\n");
   REQUIRE(status);
   CHECK(status->real_uid == 5);
+  CHECK(status->real_gid == 8);
   CHECK(status->ns_pids == std::vector<pid_t>{700, 40, 7});
   CHECK_FALSE(parse_status("Tgid:\t7\n").ok());
+  CHECK_FALSE(parse_status("Tgid:\t7\nUid:\t5\t5\t5\t5\n").ok());
   CHECK_FALSE(
       parse_status("Tgid:\tx\nUid:\t1 1\nGid:\t1 1\n"
                    "Cpus_allowed_list:\t0\n"));

@@ -41,6 +41,19 @@ class Runner {
     return *answer;
   }
 
+  Result<std::string> run_elsewhere(std::function<Status(int)> elsewhere,
+                                    uint64_t deadline_ms = kLong_ms) {
+    std::optional<Result<std::string>> answer;
+    ChildWork work{"work", nullptr, deadline_ms, 4096};
+    work.elsewhere = std::move(elsewhere);
+    children_.start(work, [&](Result<std::string> result) {
+      answer = std::move(result);
+      loop_.stop();
+    });
+    if (!answer) REQUIRE(loop_.run().ok());
+    return *answer;
+  }
+
  private:
   EventLoop loop_;
   BoundedChildren children_;
@@ -77,6 +90,28 @@ class SharedPid {
 };
 
 }  // namespace
+
+TEST_CASE("work that another process does has the same answer and deadline") {
+  Runner runner;
+  CHECK(*runner.run_elsewhere([](int out) -> Status {
+    say(out, "done");
+    return Done{};
+  }) == "done");
+  const auto refused = runner.run_elsewhere([](int) -> Status {
+    return Error{Code::kLimit, 0, "not now"};
+  });
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "not now");
+  UniqueFd held;
+  const auto late = runner.run_elsewhere(
+      [&](int out) -> Status {
+        held.reset(::dup(out));
+        return Done{};
+      },
+      50);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().saved_errno == ETIMEDOUT);
+}
 
 TEST_CASE("the callback receives the child's complete output") {
   CHECK(*Runner().run([](int out) { say(out, "one"), say(out, " two"); }) ==

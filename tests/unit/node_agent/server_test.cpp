@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "common/listening_socket.h"
 #include "common/clock.h"
 #include "tests/unit/catch.h"
 
@@ -43,8 +44,10 @@ class Fixture {
     stop_reader_.reset(ends[0]);
     stop_writer_.reset(ends[1]);
     REQUIRE(loop_->watch(ends[0], [this] { loop_->stop(); }).ok());
-    auto server = Server::listen(
-        *loop_, path, [this](const Message& message, const Peer& peer) {
+    auto socket = listen_at(path);
+    REQUIRE(socket);
+    auto server = Server::serve(
+        *loop_, *std::move(socket), [this](const Message& message, const Peer& peer) {
           last_peer = peer;
           Answer answer;
           // As long as the most expensive user message, for tests of the
@@ -323,46 +326,6 @@ TEST_CASE("messages beyond a user's budget are answered later, not dropped") {
     // 150 ms of work; the part beyond the burst is delayed.
     return monotonic_ns() - begun_ns > 500'000'000;
   })));
-}
-
-TEST_CASE("a live socket is not taken over, a dead one is") {
-  std::string path;
-  {
-    Fixture server;
-    path = server.path;
-    auto loop = EventLoop::create();
-    auto second =
-        Server::listen(*loop, path, [](auto&, auto&) { return Answer{}; });
-    REQUIRE_FALSE(second.ok());
-    CHECK_THAT(second.error().message,
-               Catch::Matchers::ContainsSubstring("another penstockd"));
-  }
-  char name[] = "/tmp/penstock-server-XXXXXX";
-  const std::string dir = ::mkdtemp(name);
-  const std::string dead = dir + "/socket";
-  UniqueFd abandoned(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strcpy(address.sun_path, dead.c_str());
-  REQUIRE(::bind(abandoned.get(), reinterpret_cast<sockaddr*>(&address),
-                 sizeof address) == 0);
-  abandoned.reset();
-  auto loop = EventLoop::create();
-  auto server =
-      Server::listen(*loop, dead, [](auto&, auto&) { return Answer{}; });
-  CHECK(server.ok());
-  if (server) server->reset();
-  (void)!std::system(("rm -r " + dir).c_str());
-}
-
-TEST_CASE(
-    "a path that is too long for a socket is an error that names SocketPath") {
-  auto loop = EventLoop::create();
-  auto server = Server::listen(*loop, "/tmp/" + std::string(200, 'a'),
-                               [](auto&, auto&) { return Answer{}; });
-  REQUIRE_FALSE(server.ok());
-  CHECK_THAT(server.error().message,
-             Catch::Matchers::ContainsSubstring("SocketPath"));
 }
 
 TEST_CASE(

@@ -1,4 +1,4 @@
-#include "node_agent/cache_sweep.h"
+#include "broker/cache_sweep.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>

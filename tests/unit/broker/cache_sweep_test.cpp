@@ -1,5 +1,5 @@
-// Tests node_agent/cache_sweep.h: which caches are removed and which stay.
-#include "node_agent/cache_sweep.h"
+// Tests broker/cache_sweep.h: which caches are removed and which stay.
+#include "broker/cache_sweep.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,0 +1,58 @@
+// penstockd's end of the broker's socket. A lost broker is fatal: the process
+// ends at once, and the guardian, which has a broker of its own, restores the
+// jobs. Not thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "broker/message.h"
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace penstock {
+
+class BrokerClient {
+ public:
+  // socket: of a broker (broker/start.h).
+  explicit BrokerClient(UniqueFd socket);
+
+  // Errors: of the verb; kPermissionDenied  the broker refuses.
+  [[nodiscard]] Status change(const BrokerRequest& request) const;
+  [[nodiscard]] Result<std::string> read_mark(const std::string& path,
+                                              const std::string& name) const;
+  [[nodiscard]] Result<uint64_t> pid_namespace(pid_t id) const;
+  // Errors: as ProcEvents::subscribe().
+  [[nodiscard]] Result<UniqueFd> open_proc_events() const;
+  // Listens at SocketPath. Errors: as listen_at().
+  [[nodiscard]] Result<UniqueFd> listen() const;
+  // Removes the socket's file. The broker's end does so too.
+  void stop_listening() const;
+  // A child of the broker's does these, and answers through the pipe `answer`.
+  // Reads a file with the rights of the user of `process`, a job's. The answer:
+  // broker/user_reader.h.
+  [[nodiscard]] Status read_user_file(const std::string& path, pid_t process,
+                                      int answer) const;
+  // path: a MetricsFile of penstock.conf. The answer: "=", or a message.
+  [[nodiscard]] Status write_metrics(const std::string& path,
+                                     const std::string& text, int answer) const;
+  [[nodiscard]] Status remove_metrics(const std::string& path,
+                                      int answer) const;
+  // Returns the number of caches removed; times in seconds, now_s since 1970.
+  uint64_t sweep_caches(uint64_t most_keep_s, uint64_t now_s) const;
+
+  // A move may wait for the kernel; a broker that takes longer is lost.
+  static constexpr int kPatience_s = 10;
+
+ private:
+  struct Answer {
+    BrokerReply reply;
+    UniqueFd fd;
+  };
+  Answer ask(const BrokerRequest& request, std::span<const int> fds = {}) const;
+  Result<UniqueFd> ask_for_descriptor(Verb verb) const;
+
+  UniqueFd socket_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,23 @@
+// How penstockd gets a broker, and gives up root.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace penstock {
+
+// The socket of a new broker, which ends when the socket is closed: starts the
+// penstock-broker in the folder of this program, with these arguments.
+// Errors: kNotFound, kIo, kPermissionDenied.
+[[nodiscard]] Result<UniqueFd> start_broker(
+    const std::vector<std::string>& arguments);
+
+// Becomes this user for good, with the account's groups, if it has one, and
+// without capabilities. REQUIRES: root, and no other thread.
+// Errors: kIo, kPermissionDenied: the process must end.
+[[nodiscard]] Status become_user(uid_t user);
+
+}  // namespace penstock

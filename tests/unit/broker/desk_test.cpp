@@ -1,0 +1,192 @@
+// Tests broker/desk.h: the rules meet the kernel's state.
+#include "broker/desk.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "broker/cpu_bits.h"
+#include "common/memfd.h"
+#include "common/whole_file.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/cgroup/fake_machine.h"
+
+using namespace penstock;
+
+namespace {
+
+const std::string kStep = "/slurm_n1/uid_1000/job_7/step_0";
+
+struct Fixture {
+  Fixture() {
+    machine.make_slurm_group(kStep, "0-1");
+    machine.start(100, 100, 1);
+    for (const char* controller : {"cpuset", "freezer"})
+      machine.place(100, controller, kStep);
+    machine.start(200, 200, 1);  // a service
+  }
+
+  Status ask(const BrokerRequest& request) {
+    return desk.carry_out(request, {}).reply.status;
+  }
+  Code refusal(const BrokerRequest& request) {
+    const Status status = ask(request);
+    REQUIRE_FALSE(status);
+    return status.error().code;
+  }
+
+  FakeMachine machine;
+  TempDir run;
+  std::string metrics_file;
+  BrokerDesk desk{machine.fs(),
+                  machine.proc(),
+                  machine.sched(),
+                  BrokerRules("penstock", machine.mounts()),
+                  {run.path() / "socket", [this] { return metrics_file; }}};
+};
+
+BrokerRequest make(const std::string& path) {
+  return {.verb = Verb::kMakeGroup, .path = path};
+}
+BrokerRequest write(const std::string& path, const std::string& text) {
+  return {.verb = Verb::kWriteControl, .path = path, .data = text};
+}
+BrokerRequest move(pid_t tid, const std::string& path) {
+  return {.verb = Verb::kMove, .id = tid, .path = path};
+}
+
+}  // namespace
+
+TEST_CASE("a job's thread goes away and comes home") {
+  Fixture f;
+  REQUIRE(f.ask(make("cpuset/penstock")));
+  REQUIRE(f.ask(make("cpuset/penstock/job_7")));
+  for (const char* group : {"cpuset/penstock", "cpuset/penstock/job_7"}) {
+    REQUIRE(f.ask(write(group + std::string("/cpuset.mems"), "0")));
+    REQUIRE(f.ask(write(group + std::string("/cpuset.cpus"), "0-3")));
+  }
+  REQUIRE(f.ask(move(100, "cpuset/penstock/job_7/tasks")));
+  CHECK(f.machine.group_of(100, "cpuset") == "/penstock/job_7");
+  REQUIRE(f.ask({.verb = Verb::kSetAffinity,
+                 .id = 100,
+                 .data = to_bits(CpuSet({2, 3}))}));
+  CHECK(f.machine.threads()[100].affinity == CpuSet({2, 3}));
+  REQUIRE(f.ask({.verb = Verb::kSetAffinity, .id = 100}));
+  REQUIRE(f.ask(move(100, "cpuset" + kStep + "/tasks")));
+  CHECK(f.machine.group_of(100, "cpuset") == kStep);
+  CHECK(f.ask({.verb = Verb::kRemoveGroup, .path = "cpuset/penstock/job_7"}));
+}
+
+TEST_CASE("a service's thread, and another job's groups, are out of reach") {
+  Fixture f;
+  REQUIRE(f.ask(make("cpuset/penstock")));
+  REQUIRE(f.ask(make("cpuset/penstock/job_7")));
+  REQUIRE(f.ask(make("cpuset/penstock/job_8")));
+  for (const BrokerRequest& request :
+       {move(200, "cpuset/penstock/job_7/tasks"),
+        move(100, "cpuset/penstock/job_8/tasks"), move(100, "cpuset/tasks"),
+        BrokerRequest{.verb = Verb::kSetAffinity, .id = 200},
+        BrokerRequest{
+            .verb = Verb::kSetPolicy, .id = 200, .numbers = {SCHED_OTHER, 0}},
+        write("cpuset" + kStep + "/cpuset.cpus", "0"), make("cpuset/other"),
+        BrokerRequest{
+            .verb = Verb::kReadUserFile, .id = 200, .path = "/etc/shadow"}}) {
+    CAPTURE(int(request.verb), request.path);
+    CHECK(f.refusal(request) == Code::kPermissionDenied);
+  }
+  CHECK(f.machine.group_of(200, "cpuset") == "/");
+}
+
+TEST_CASE("an ended thread is told from a refusal") {
+  Fixture f;
+  CHECK(f.refusal(move(300, "cpuset/penstock/job_7/tasks")) == Code::kNotFound);
+}
+
+TEST_CASE("no policy that the job's user may not set") {
+  Fixture f;
+  const auto policy = [](int64_t number, int64_t priority) {
+    return BrokerRequest{
+        .verb = Verb::kSetPolicy, .id = 100, .numbers = {number, priority}};
+  };
+  CHECK(f.ask(policy(SCHED_IDLE, 0)));
+  CHECK(f.machine.threads()[100].policy.policy == SCHED_IDLE);
+  CHECK(f.ask(policy(SCHED_OTHER, 0)));
+  CHECK_FALSE(f.ask(policy(SCHED_FIFO, 99)));
+  CHECK(f.refusal(policy(6 /* SCHED_DEADLINE */, 0)) ==
+        Code::kPermissionDenied);
+  CHECK(f.machine.threads()[100].policy.policy == SCHED_OTHER);
+}
+
+TEST_CASE("the socket's file is removed with the desk, but not another's") {
+  Fixture f;
+  const std::string path = f.run.path() / "socket";
+  const auto is_there = [&] { return ::access(path.c_str(), F_OK) == 0; };
+  {
+    BrokerDesk desk(f.machine.fs(), f.machine.proc(), f.machine.sched(),
+                    BrokerRules("penstock", {}), {path, [] { return ""; }});
+    CHECK(desk.carry_out({.verb = Verb::kListen}, {}).fd);
+    CHECK(is_there());
+  }
+  CHECK_FALSE(is_there());
+  {
+    BrokerDesk desk(f.machine.fs(), f.machine.proc(), f.machine.sched(),
+                    BrokerRules("penstock", {}), {path, [] { return ""; }});
+    (void)desk.carry_out({.verb = Verb::kListen}, {});
+    CHECK(f.desk.carry_out({.verb = Verb::kListen}, {}).fd);
+  }
+  CHECK(is_there());
+  CHECK(f.ask({.verb = Verb::kStopListening}));
+  CHECK_FALSE(is_there());
+}
+
+namespace {
+
+// A child's answer.
+std::string answer_to(Fixture& f, const BrokerRequest& request,
+                      std::vector<UniqueFd> fds = {}) {
+  ::signal(SIGCHLD, SIG_IGN);
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const UniqueFd in(ends[0]);
+  fds.emplace_back(ends[1]);
+  const Status started = f.desk.carry_out(request, fds).reply.status;
+  if (!started) return started.error().message;
+  fds.clear();
+  std::string answer;
+  char block[512];
+  ssize_t size = 0;
+  while ((size = ::read(in.get(), block, sizeof block)) > 0) {
+    answer.append(block, static_cast<size_t>(size));
+  }
+  return answer;
+}
+
+std::vector<UniqueFd> file_with(const std::string& text) {
+  Result<UniqueFd> file = create_memfd("test");
+  REQUIRE(file);
+  REQUIRE(write_whole(file->get(), text) == 0);
+  std::vector<UniqueFd> fds;
+  fds.push_back(*std::move(file));
+  return fds;
+}
+
+}  // namespace
+
+TEST_CASE("metrics are written to the file that penstock.conf names, only") {
+  Fixture f;
+  const std::string path = f.run.path() / "p.prom";
+  const BrokerRequest write{.verb = Verb::kWriteMetrics, .path = path};
+  CHECK_THAT(answer_to(f, write, file_with("x 1\n")),
+             Catch::Matchers::ContainsSubstring("not MetricsFile"));
+  f.metrics_file = path;
+  CHECK(answer_to(f, write, file_with("x 1\n")) == "=");
+  CHECK(f.run.read("p.prom") == "x 1\n");
+  // The file of before may still be removed.
+  f.metrics_file = f.run.path() / "other.prom";
+  CHECK(answer_to(f, {.verb = Verb::kRemoveMetrics, .path = path}) == "=");
+  CHECK(::access(path.c_str(), F_OK) != 0);
+  CHECK(f.refusal({.verb = Verb::kWriteMetrics, .path = path}) ==
+        Code::kPermissionDenied);  // without descriptors
+}
