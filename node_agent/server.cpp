@@ -140,14 +140,14 @@ void Server::receive(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;
   const Peer peer = found->second.peer;
-  const uint64_t begun_ns = monotonic_ns();
-  if (budget_.may_spend(peer.uid, begun_ns)) {
+  // Others may have penstockd's CPU meanwhile: not the sender's fault.
+  const uint64_t begun_cpu_ns = thread_cpu_ns();
+  if (budget_.may_spend(peer.uid, monotonic_ns())) {
     take_message(fd, peer);
   } else {
     pause(fd);
   }
-  const uint64_t now_ns = monotonic_ns();
-  budget_.charge(peer.uid, now_ns - begun_ns, now_ns);
+  budget_.charge(peer.uid, thread_cpu_ns() - begun_cpu_ns, monotonic_ns());
 }
 
 // Unread messages wait in the socket, and a full socket blocks the sender, so

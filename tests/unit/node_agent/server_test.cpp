@@ -26,8 +26,8 @@ using namespace penstock;
 namespace {
 
 void burn_ms(uint64_t duration_ms) {
-  const uint64_t end_ns = monotonic_ns() + duration_ms * 1'000'000;
-  while (monotonic_ns() < end_ns) {
+  const uint64_t end_ns = thread_cpu_ns() + duration_ms * 1'000'000;
+  while (thread_cpu_ns() < end_ns) {
   }
 }
 
@@ -53,6 +53,8 @@ class Fixture {
           // As long as the most expensive user message, for tests of the
           // budget.
           if (std::holds_alternative<penstock_thread>(message)) burn_ms(5);
+          // As if other programs had the CPU.
+          if (std::holds_alternative<penstock_limit>(message)) ::usleep(5000);
           if (std::holds_alternative<penstock_task_exit>(message)) {
             answer.send = false;
           }
@@ -325,6 +327,24 @@ TEST_CASE("messages beyond a user's budget are answered later, not dropped") {
     }
     // 150 ms of work; the part beyond the burst is delayed.
     return monotonic_ns() - begun_ns > 500'000'000;
+  })));
+}
+
+TEST_CASE("a user pays for penstockd's CPU time, not for its wait for a CPU") {
+  if (::getuid() != 0) {
+    WARN("skipped: needs root to become somebody else");
+    return;
+  }
+  Fixture server;
+  CHECK(succeeded(as_user(server, 65534, [&] {
+    UniqueFd client = server.connect();
+    const auto limit = message_of<penstock_limit>(PENSTOCK_LIMIT);
+    const uint64_t begun_ns = monotonic_ns();
+    for (int i = 0; i < 60; ++i) {
+      if (!ask(client.get(), limit)) return false;
+    }
+    // 300 ms without CPU. As the user's time they would take 2.6 s.
+    return monotonic_ns() - begun_ns < 2'000'000'000;
   })));
 }
 
