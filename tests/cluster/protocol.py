@@ -27,6 +27,8 @@ _LAYOUTS = {
     STEP_END: (_HEADER + "2I2Q", "job_id step_id launch_ns launch_tasks"),
     JOB_END: (_HEADER + "2I", "job_id reserved"),
     JOB_START: (_HEADER + "2I64s", "job_id reserved account"),
+    HELLO: (_HEADER + "2I", "api_version reserved"),
+    THREAD: (_HEADER + "iI", "tid is_loader"),
     STATUS: (_HEADER + "2I", "job_id reserved"),
     SWITCH: (_HEADER + "2I", "off reserved"),
     LIMIT: (_HEADER + "2IQ", "millicores ends bytes_per_s"),

@@ -10,6 +10,7 @@ import socket
 import time
 import unittest
 
+import answer_probe
 import cluster_case
 import hierarchy
 import protocol
@@ -40,50 +41,6 @@ def start_of(number, pid, given):
 def exit_of(number, pid):
     return protocol.pack(protocol.TASK_EXIT, job_of(number), 0, number, pid,
                          time.monotonic_ns())
-
-
-class SlowestAnswer:
-    """Asks penstockd for its status again and again, in a process of its own;
-    ms has the longest time to an answer after the block."""
-
-    def __init__(self, path):
-        self._path = path
-        self.ms = 0.0
-
-    def __enter__(self):
-        self._reader, writer = os.pipe()
-        self._stop_reader, self._stop = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            try:
-                os.close(self._stop)
-                os.setpriority(os.PRIO_PROCESS, 0, -20)
-                os.write(writer, str(self._ask_until_stopped()).encode())
-            finally:
-                os._exit(0)
-        os.close(writer)
-        os.close(self._stop_reader)
-        return self
-
-    def _ask_until_stopped(self):
-        os.set_blocking(self._stop_reader, False)
-        slowest = 0.0
-        while True:
-            with contextlib.suppress(BlockingIOError):
-                if not os.read(self._stop_reader, 1):
-                    return slowest
-            begun = time.monotonic()
-            _, fds = protocol.ask(self._path,
-                                  protocol.pack(protocol.STATUS, 0, 0), 60)
-            slowest = max(slowest, 1e3 * (time.monotonic() - begun))
-            for fd in fds:
-                os.close(fd)
-
-    def __exit__(self, *unused):
-        os.close(self._stop)
-        with os.fdopen(self._reader) as file:
-            self.ms = float(file.read() or "inf")
-        os.waitpid(self._pid, 0)
 
 
 @unittest.skipIf(hierarchy.UNIFIED, "SKIPPED: makes Slurm's groups of cgroup v1")
@@ -157,20 +114,21 @@ class ManyTasks(quiet.Quiet, cluster_case.ClusterCase):
     def test_answers_come_soon_while_2000_tasks_start_and_end(self):
         self.start_processes(TASKS)
         packets = [start_of(*task, MANAGED) for task in enumerate(self.pids)]
-        with SlowestAnswer(self.cluster.socket_path) as at_start:
+        with answer_probe.AnswerProbe(self.cluster.socket_path) as at_start:
             self.send_all(packets)
             self.cluster._wait("all tasks to be known", lambda: sum(
                 self.tasks().values()) == TASKS, 60)
         packets = [exit_of(*task) for task in enumerate(self.pids)]
-        with SlowestAnswer(self.cluster.socket_path) as at_end:
+        with answer_probe.AnswerProbe(self.cluster.socket_path) as at_end:
             self.end_processes()
             self.send_all(packets)
             self.cluster._wait("all tasks to be gone",
                                lambda: not self.tasks(), 60)
-        print(f"slowest answers: {at_start.ms:.1f} ms while the tasks start, "
-              f"{at_end.ms:.1f} ms while they end")
-        self.check_time(at_start.ms, START_MS)
-        self.check_time(at_end.ms, END_MS)
+        start_ms, end_ms = at_start.slowest_ms(), at_end.slowest_ms()
+        print(f"slowest answers: {start_ms:.1f} ms while the tasks start, "
+              f"{end_ms:.1f} ms while they end")
+        self.check_time(start_ms, START_MS)
+        self.check_time(end_ms, END_MS)
 
     def test_tasks_of_unmanaged_jobs_cause_no_plan(self):
         self.start_processes(4 * JOBS)

@@ -61,8 +61,10 @@ def attributes(node):
                        mode, 1, 0, 0, 0, 512, 0)
 
 
-def answer_to(code, node):
+def answer_to(code, node, withheld):
     """The body of the reply; None: there is none; a number: an error."""
+    if code in (FORGET, withheld):
+        return None
     if code == INIT:
         return struct.pack("<IIIIHHIIHHII", 7, 31, 0, 0, 0, 0, 4096, 1, 0, 0,
                            0, 0).ljust(64, b"\0")
@@ -76,21 +78,22 @@ def answer_to(code, node):
         return bytes(mmap.PAGESIZE)
     if code == FLUSH:
         return b""
-    return None if code in (FORGET, WRITE) else 38  # ENOSYS
+    return 38  # ENOSYS
 
 
-def serve(device, seconds):
-    """Answers everything but writes, for that time after the first write."""
+def serve(device, seconds, withheld=WRITE):
+    """Answers everything but requests of one kind, for that time after the
+    first of them."""
     end = None
     while end is None or time.monotonic() < end:
         if not select.select([device], [], [], 0.05)[0]:
             continue
         request = os.read(device, 1 << 20)
         _, code, unique, node, *_ = HEADER.unpack_from(request)
-        if code == WRITE and end is None:
+        if code == withheld and end is None:
             end = time.monotonic() + seconds
             print("locked", flush=True)
-        body = answer_to(code, node)
+        body = answer_to(code, node, withheld)
         if body is None:
             continue
         error, body = (-body, b"") if isinstance(body, int) else (0, body)
@@ -98,18 +101,21 @@ def serve(device, seconds):
                  + body)
 
 
-def main():
-    seconds = float(sys.argv[1])
+def mount(path, seconds, withheld=WRITE):
+    """Mounts the file system at PLACE; a child serves it."""
     enter_namespaces()
-    device = os.open(sys.argv[2] if len(sys.argv) > 2 else "/dev/fuse",
-                     os.O_RDWR)
+    device = os.open(path, os.O_RDWR)
     check(libc.mount(b"hostile", PLACE.encode(), b"fuse", 0,
                      f"fd={device},rootmode=40000,user_id=0,group_id=0"
                      .encode()), "mount")
     if os.fork() == 0:
-        serve(device, seconds)
+        serve(device, seconds, withheld)
         os._exit(0)
     os.close(device)
+
+
+def lock():
+    """Takes the lock of this process's memory until the server ends."""
     file = os.open(f"{PLACE}/file", os.O_RDWR)
     size = mmap.PAGESIZE
     address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE,
@@ -118,6 +124,12 @@ def main():
     # Replaces the mapping: closing the old one waits for the write.
     libc.mmap(address, size, mmap.PROT_READ, mmap.MAP_PRIVATE
               | mmap.MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+
+
+def main():
+    mount(sys.argv[2] if len(sys.argv) > 2 else "/dev/fuse",
+          float(sys.argv[1]))
+    lock()
 
 
 if __name__ == "__main__":
