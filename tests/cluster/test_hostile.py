@@ -15,6 +15,7 @@ what the kernel and Penstock's daemons do for the attacker."""
 
 import contextlib
 import dataclasses
+import glob
 import json
 import math
 import os
@@ -40,7 +41,8 @@ sys.path.insert(0, str(TESTS))
 
 from hostile.table import ATTACKS  # noqa: E402  pylint: disable=C0413
 
-SECONDS = float(os.environ.get("PENSTOCK_HOSTILE_SECONDS", "0.7"))
+SECONDS = (float(os.environ.get("PENSTOCK_HOSTILE_SECONDS", "0.7"))
+           * embedded.PATIENCE)
 IS_MEASURED = SECONDS >= 3 and embedded.PATIENCE == 1
 ANSWER_MS = 250
 KEPT = 0.97  # of the pair's rates
@@ -48,6 +50,7 @@ LEAST_ATTACKS = 40  # that this machine must let users try
 LOAN_WAIT_S = 75  # a returned loan is not repeated for 60 s
 LOOK_S = 2
 FUSE = os.makedev(10, 229)
+BUSY = "NOT MEASURED: others use the machine's CPUs"
 OWN_NODE = os.cpu_count() < 3
 COMPUTE = """
 import os
@@ -105,7 +108,7 @@ class Hostile(test_nodes.NodesCase):
         os.mknod(cls.fuse, stat.S_IFCHR, FUSE)
         os.chmod(cls.fuse, 0o666)
 
-    # -- the pair ---------------------------------------------------------------
+    # -- the pair --------------------------------------------------------------
 
     def start_pair(self, suffix):
         pair = []
@@ -135,10 +138,9 @@ class Hostile(test_nodes.NodesCase):
             except (AssertionError, embedded.ClusterError) as error:
                 if others_cores <= quiet.OTHERS_CORES:
                     raise
-                self.skipTest("NOT MEASURED: others use the machine's CPUs: "
-                              + str(error).splitlines()[0])
+                self.skipTest(f"{BUSY}: {str(error).splitlines()[0]}")
 
-    # -- the attacker -----------------------------------------------------------
+    # -- the attacker ----------------------------------------------------------
 
     def site(self, pair, orders):
         """What the attacker may know."""
@@ -204,7 +206,7 @@ class Hostile(test_nodes.NodesCase):
             filler.kill()
             filler.wait()
 
-    # -- windows ----------------------------------------------------------------
+    # -- windows ---------------------------------------------------------------
 
     def attack_all(self, lines, probes):
         """Orders each attack once; the windows."""
@@ -215,7 +217,7 @@ class Hostile(test_nodes.NodesCase):
             window = Window(name, time.monotonic())
             lines.write(json.dumps({"attack": name, "seconds": SECONDS}) + "\n")
             lines.flush()
-            window.told = json.loads(lines.readline() or "{}")
+            window.told = self.reply(lines)
             window.ended = time.monotonic()
             windows.append(window)
             for probe in probes:
@@ -224,14 +226,23 @@ class Hostile(test_nodes.NodesCase):
             windows.append(self.calm())
         return windows
 
+    def reply(self, lines):
+        try:
+            return json.loads(lines.readline() or "{}")
+        except TimeoutError:
+            # Beside other programs a group with that weight gets no CPU.
+            if IS_MEASURED and self.others_cores() > quiet.OTHERS_CORES:
+                self.skipTest(BUSY)
+            raise
+
     def calm(self):
         begun = time.monotonic()
         time.sleep(SECONDS)
         return Window("", begun, time.monotonic())
 
     def show(self, windows, probes, kept):
-        print(f"{'attack':24} {'count':>9} {'':14} {'slowest':>10}  kept of the "
-              "lender's and the borrower's rate")
+        print(f"{'attack':24} {'count':>9} {'':14} {'slowest':>10}  kept of "
+              "the lender's and the borrower's rate")
         for window in windows:
             if not window.attack:
                 continue
@@ -258,15 +269,17 @@ class Hostile(test_nodes.NodesCase):
             for before, window, after in zip(windows, windows[1:], windows[2:])
             if window.attack}
 
-    # -- the test ---------------------------------------------------------------
+    # -- the test --------------------------------------------------------------
 
     def test_no_attack_delays_answers_costs_others_or_leaves_anything(self):
         left_before = self.leavings()
         pair = self.start_pair("")
         job, lines, pid = self.start_attacker(pair)
-        if IS_MEASURED:
-            self.wait_away(pair[1])
         others = self.others_cores()
+        if IS_MEASURED:
+            if others > quiet.OTHERS_CORES:
+                self.skipTest(BUSY)
+            self.wait_away(pair[1])
         with contextlib.ExitStack() as stack:
             if IS_MEASURED and OWN_NODE:
                 stack.enter_context(self.weighed(job, pid))
@@ -318,17 +331,19 @@ class Hostile(test_nodes.NodesCase):
             print(f"the {name} keeps {median:.3f} of its rate", flush=True)
             self.assertGreaterEqual(median, KEPT, name)
 
-    # -- what is left -----------------------------------------------------------
+    # -- what is left ----------------------------------------------------------
 
     def leavings(self):
-        """What no job should change for good: files, processes, groups."""
-        names = set()
-        for folder in (*(f"{self.cluster.directory}/run.{node}"
-                         for node in self.cluster.nodes),
-                       f"{self.cluster.directory}/reports", "/dev/shm"):
-            names |= {f"{folder}/{name}" for name in os.listdir(folder)
-                      if folder != "/dev/shm" or name.startswith("penstock")}
-        return names | set(self.cluster.penstock_cgroups())
+        """What no job should change for good: groups and files."""
+        folders = [*(f"{self.cluster.directory}/run.{node}"
+                     for node in self.cluster.nodes),
+                   f"{self.cluster.directory}/reports"]
+        attacker = pwd.getpwnam(self.attacker).pw_uid
+        return {*self.cluster.penstock_cgroups(),
+                *(entry.path for folder in folders
+                  for entry in os.scandir(folder)),
+                *(path for path in glob.glob("/dev/shm/*")
+                  if owner_of(path) == attacker)}
 
     def check_nothing_left(self, before, jobs):
         self.cluster.wait_empty()
@@ -346,19 +361,21 @@ class Hostile(test_nodes.NodesCase):
         self.assertEqual([path for path in sorted(self.leavings() - before)
                           if not path.startswith(tuple(own))
                           and not path.endswith("/tasks.json")], [])
-        self.assertEqual(hierarchy.left_in_scopes(self.node)
-                         if hierarchy.UNIFIED else [], [])
+        if hierarchy.UNIFIED:
+            self.wait("Slurm's groups to be gone",
+                      lambda: not hierarchy.left_in_scopes(self.node))
+
+
+def owner_of(path):
+    """A user id; None if the file has just gone."""
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return None
 
 
 def processes_of(uid):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.stat(f"/proc/{pid}").st_uid == uid:
-                found.append(int(pid))
-        except OSError:
-            pass
-    return found
+    return [path for path in glob.glob("/proc/[0-9]*") if owner_of(path) == uid]
 
 
 if __name__ == "__main__":

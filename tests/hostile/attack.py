@@ -11,7 +11,7 @@ import time
 import traceback
 import typing
 
-GRACE_S = 20  # for an attack's end after its time
+GRACE_S = 60  # for an attack's end after its time
 PR_SET_CHILD_SUBREAPER = 36
 
 libc = ctypes.CDLL(None, use_errno=True)

@@ -25,9 +25,7 @@ def frame(body, flags=0):
 def dial(site, number=0):
     host, _, port = site.controllers[number % len(site.controllers)].rpartition(
         ":")
-    channel = socket.create_connection((host, int(port)), timeout=5)
-    channel.settimeout(0.5)
-    return channel
+    return socket.create_connection((host, int(port)), timeout=5)
 
 
 def say(channel, data):

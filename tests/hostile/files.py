@@ -5,6 +5,7 @@ import errno
 import itertools
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import time
@@ -96,46 +97,65 @@ def fill(folder, number):
     return 1
 
 
-@attack("names FIFOs, folders, devices, loops and huge files as its profile",
-        "steps")
+@attack("replaces its profile by FIFOs, folders, devices, loops and huge files "
+        "once srun has checked it", "steps")
 def profile_paths(site):
     home = pathlib.Path(site.home)
-    fifo, loop, huge = home / "fifo", home / "loop", home / "huge"
+    good, fifo, loop, huge = (home / name for name in
+                              ("good", "fifo", "loop", "huge"))
     for path in (fifo, loop, huge):
         path.unlink(missing_ok=True)
+    good.write_text("no profile", "ascii")
     os.mkfifo(fifo)
     loop.symlink_to(loop)
     with open(huge, "wb") as file:
         file.truncate(1 << 40)
-    paths = [fifo, loop, huge, home, "/dev/zero", "/dev/stdin", "/proc/kmsg",
-             "/proc/self/mem", "/proc/self/fd/0"]
-    return start_steps(site, paths)
-
-
-def start_steps(site, paths):
     count = 0
-    for path in itertools.cycle(paths):
-        subprocess.run(["srun", "--overlap", "-N1", "-n1", "--quiet",
-                        "--loader=auto", f"--loader-model={path}", "true"],
-                       stdin=subprocess.DEVNULL, capture_output=True,
-                       timeout=30, check=False)
+    for bad in itertools.cycle((fifo, huge, home, "/dev/zero", loop,
+                                "/proc/kmsg", "/proc/self/mem")):
+        profile = home / "profile"
+        place(profile, good)
+        step = start_step(profile)
+        time.sleep(0.05)  # srun checks its options at once
+        place(profile, bad)
+        step.wait(60)
         count += 1
         if not site.goes_on():
             return count
 
 
-@attack("names a file of a FUSE file system that never answers as its profile",
+def place(link, target):
+    new = link.with_suffix(".new")
+    new.symlink_to(target)
+    new.rename(link)
+
+
+def start_step(profile):
+    return subprocess.Popen(
+        ["srun", "--overlap", "-N1", "-n1", "--quiet", "--loader=auto",
+         f"--loader-model={profile}", "true"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@attack("has its profile read from a FUSE file system that never answers",
         "steps")
 def profile_on_fuse(site):
     if not os.access(site.fuse, os.R_OK | os.W_OK):
         raise NotHere(f"no access to {site.fuse}")
+    reader, writer = os.pipe()
 
     def serve():
-        lock_memory.mount(site.fuse, site.rest_s() + 5, lock_memory.OPEN)
-        time.sleep(site.rest_s() + 5)
+        os.dup2(writer, 1)
+        lock_memory.mount(site.fuse, 60, lock_memory.READ)
+        time.sleep(60)
     pid = start(serve)
-    place = f"/proc/{pid}/root{lock_memory.PLACE}/file"
-    return start_steps(site, [place])
+    profile = f"/proc/{pid}/root{lock_memory.PLACE}/file"
+    count = 0
+    while count == 0 or site.goes_on():
+        start_step(profile).wait(60)
+        count += 1
+    is_read = select.select([reader], [], [], 1)[0]
+    return count if is_read else 0
 
 
 @attack("mounts two thousand folders in its own namespace", "mounts")

@@ -93,7 +93,7 @@ def step_names(site):
             subprocess.run([b"srun", b"--overlap", b"-N1", b"-n1", b"--quiet",
                             b"--job-name=" + name, b"--loader=auto", flag,
                             b"true"], stdin=subprocess.DEVNULL,
-                           capture_output=True, timeout=30, check=False)
+                           capture_output=True, timeout=60, check=False)
             count += 1
             if not site.goes_on():
                 return count
