@@ -68,7 +68,9 @@ bool Controller::may_believe(const AgentSaid& said, double now_s) {
     return false;
   }
   Agent& agent = agents_[size_t(*known)];
-  if (agent.session == said.session && said.missed == 0) {
+  // Remembered: the request for a hello may be held back, or lost.
+  agent.has_gap = agent.has_gap || said.missed > 0;
+  if (agent.session == said.session && !agent.has_gap) {
     agent.sequence = said.sequence;
     return true;
   }
@@ -100,6 +102,7 @@ void Controller::take(const AgentSaid& said, const NodeHello& hello,
   Agent& agent = agents_[size_t(*node)];
   agent.session = said.session;
   agent.sequence = said.sequence;
+  agent.has_gap = false;
   agent.heard_s = now_s;
   agent.needs_grant = is_dirty_ = true;
   for (const JobPart& part : hello.parts) {

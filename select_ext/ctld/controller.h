@@ -107,6 +107,7 @@ class Controller {
   struct Agent {
     uint64_t session = 0;
     uint64_t sequence = 0;
+    bool has_gap = false;  // a message was lost since its hello
     double heard_s = 0;
     double asked_s = -1e9;  // time of the last resync to it
     bool needs_grant = false;

@@ -155,6 +155,26 @@ TEST_CASE(
   CHECK(cluster.controller.plan().nodes_of(1).size() == 1);
 }
 
+TEST_CASE("a lost message is remembered until the agent's next hello") {
+  Cluster cluster = two_nodes();
+  cluster.say("n2", Heartbeat{1}, /*missed=*/1);
+  cluster.pass(0.1);
+  CHECK(cluster.resyncs["n2"] == 1);
+  cluster.say("n2", hello_of(1, {part_of(1, 5000, 1)}));
+  // Lost within a second of the first request: no further one yet.
+  cluster.say("n2", Heartbeat{1}, /*missed=*/1);
+  cluster.pass(0.1);
+  CHECK(cluster.resyncs["n2"] == 1);
+  cluster.pass(1);
+  cluster.say("n2", Heartbeat{1});
+  cluster.pass(0.1);
+  CHECK(cluster.resyncs["n2"] == 2);
+  cluster.say("n2", hello_of(1, {}));
+  cluster.say("n2", Heartbeat{1});
+  cluster.pass(2);
+  CHECK(cluster.resyncs["n2"] == 2);
+}
+
 TEST_CASE("a heartbeat is answered, and a lost grant is sent again") {
   Cluster cluster = two_nodes();
   const NodeGrant granted = cluster.last["n2"];
