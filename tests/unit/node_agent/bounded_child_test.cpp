@@ -92,8 +92,7 @@ class SharedPid {
 }  // namespace
 
 TEST_CASE("work that another process does has the same answer and deadline") {
-  Runner runner;
-  CHECK(*runner.run_elsewhere([](int out) -> Status {
+  CHECK(*Runner().run_elsewhere([](int out) -> Status {
     say(out, "done");
     return Done{};
   }) == "done");
@@ -103,7 +102,7 @@ TEST_CASE("work that another process does has the same answer and deadline") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "not now");
   UniqueFd held;
-  const auto late = runner.run_elsewhere(
+  const auto late = Runner().run_elsewhere(
       [&](int out) -> Status {
         held.reset(::dup(out));
         return Done{};
