@@ -46,6 +46,7 @@ void complain(Job& job, const char* what, const Status& status) {
 
 void Enforcer::set_away(Job& job, const CpuSet& cpus) {
   if (cpus == job.loan.cpus) return;
+  if (cpus.empty()) return leave(job, job.loan.cpus);
   Status status = backend_.set_away_cpus(job.id, cpus);
   complain(job, "lent CPUs", status);
   if (status) job.loan.cpus = cpus;
