@@ -36,6 +36,9 @@ struct BackendSettings {
   std::string name = "penstock";  // of our groups; one path component
   bool away_yields = true;        // false: away threads compete as equals; only
                                   // to measure the value of yielding
+  // every_attach_locks() of cgroup/attach_lock.h. True: no process's main
+  // thread is moved; on v2 nothing is lent.
+  bool every_attach_locks = false;
 };
 
 // A thread's groups, affinity and policy, recorded while it is at home. Paths
@@ -111,10 +114,12 @@ class Backend {
   [[nodiscard]] virtual Status refresh() = 0;
 
   // Moves one thread to the job's away CPUs. REQUIRES: set_away_cpus(job).
+  // No move waits for the lock of a process's memory (cgroup/attach_lock.h).
   // On any error the thread is at home, unmodified (or has ended). If even the
   // way back fails, the message says so; bring_home may be retried.
   // Errors: kNotFound  the thread ended;
-  //         kUnavailable  no away CPUs are set;
+  //         kUnavailable  no away CPUs are set, or (v1) the move of a process's
+  //                       main thread would wait for that lock;
   //         kLimit  (v2) the move of the task's processes is not complete;
   //                 call again.
   [[nodiscard]] virtual Status send_away(JobId job, const Home& home) = 0;
@@ -123,7 +128,9 @@ class Backend {
   // replaced by its nearest existing ancestor (v2: by the task's own group).
   // Every step is tried, even after a failure; returns the first error. May be
   // repeated.
-  // Errors: kNotFound  the thread ended.
+  // Errors: kNotFound  the thread ended;
+  //         kUnavailable  (v1) the thread stays, as in send_away(). At the
+  //                       loan's end it gets its home's CPUs, and yields there.
   [[nodiscard]] virtual Status bring_home(const Home& home) = 0;
 
   // All threads in the job's away group. Includes threads that send_away did

@@ -1,5 +1,6 @@
 #include "cgroup/machine.h"
 
+#include "cgroup/attach_lock.h"
 #include "cgroup/mounts.h"
 #include "cgroup/v1_backend.h"
 #include "cgroup/v2_backend.h"
@@ -10,7 +11,8 @@ Result<std::unique_ptr<Backend>> open_backend(const std::string& root,
                                               const CgroupFs& fs,
                                               const ProcReader& proc,
                                               const ThreadSched& sched,
-                                              const BackendSettings& settings) {
+                                              BackendSettings settings) {
+  settings.every_attach_locks = every_attach_locks(kernel_release());
   Result<V1Mounts> mounts = v1_mounts_of_system(root);
   if (mounts) {
     Result<V1Backend> backend =

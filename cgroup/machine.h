@@ -9,11 +9,13 @@
 namespace penstock {
 
 // Opens v1 if cpu and cpuset are mounted as v1 below root, else v2. (A hybrid
-// machine has them in v1, not in the unified hierarchy.) fs (of root), proc and
-// sched must outlive the backend. Not thread-safe.
+// machine has them in v1, not in the unified hierarchy.) Sets
+// settings.every_attach_locks for this kernel. fs (of root), proc and sched
+// must outlive the backend. Not thread-safe.
+//
 // Errors: kUnavailable  neither version has them; the message gives the remedy.
 [[nodiscard]] Result<std::unique_ptr<Backend>> open_backend(
     const std::string& root, const CgroupFs& fs, const ProcReader& proc,
-    const ThreadSched& sched, const BackendSettings& settings);
+    const ThreadSched& sched, BackendSettings settings);
 
 }  // namespace penstock

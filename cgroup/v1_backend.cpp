@@ -19,7 +19,7 @@ Result<V1Backend> V1Backend::create(const CgroupFs& fs, const ProcReader& proc,
                                     BackendSettings settings) {
   Status named = check_group_name(settings.name);
   if (!named) return std::move(named).error();
-  const V1Tree tree{&fs, std::move(mounts), std::move(settings)};
+  const V1Tree tree{&fs, &proc, std::move(mounts), std::move(settings)};
   for (const char* controller : {"cpu", "cpuset"}) {
     Status there = tree.require(controller);
     if (!there) return there.error();
@@ -91,7 +91,7 @@ Status V1Backend::make_cpu(JobId job) {
 
 Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
   // The loan is over; threads still away keep their CPUs.
-  if (cpus.empty()) return Done{};
+  if (cpus.empty()) return keep_on_home_cpus(job);
   Status done = make_cpuset(job);
   if (done) done = make_cpu(job);
   if (!done) return done;
@@ -111,6 +111,7 @@ Status V1Backend::yield(JobId job, pid_t tid) const {
 Status V1Backend::send_away(JobId job, const Home& home) {
   pid_t tid = home.task.tid;
   Status done = proc_->verify(home.task);
+  if (done) done = tree_.may_attach(tid, tree_.job_group(job));
   if (!done) return done;
   done = yield(job, tid);
   if (done) done = tree_.move(tid, "cpuset", tree_.job_group(job), kTasks);
@@ -124,7 +125,9 @@ Status V1Backend::bring_home(const Home& home) {
   pid_t tid = home.task.tid;
   Status first = proc_->verify(home.task);
   if (!first) return first;
-  note_first(first, tree_.move_home(tid, "cpuset", home.cpuset_path, kTasks));
+  first = tree_.move_home(tid, "cpuset", home.cpuset_path, kTasks);
+  // A thread that stays in our cpuset keeps yielding.
+  if (!first && first.error().code == Code::kUnavailable) return first;
   note_first(first, restore_affinity(*sched_, tid, home.affinity));
   note_first(first, tree_.own_cpu_group()
                         ? tree_.move_home(tid, "cpu", home.cpu_path, kTasks)

@@ -74,6 +74,9 @@ class V1Backend final : public Backend {
   Status make_blkio(JobId job);
   Status yield(JobId job, pid_t tid) const;
 
+  // v1_attach.cpp
+  Status keep_on_home_cpus(JobId job);
+
   // v1_limit.cpp
   // The cpu group from which a job's limited processes came; other paths are
   // returned unchanged.

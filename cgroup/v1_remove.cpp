@@ -115,6 +115,7 @@ Status V1Backend::remove_job(JobId job, const FindHome& find_home) {
     if (removed) break;
     if (!emptied) removed = emptied;
   }
+  if (!removed) note_first(removed, keep_on_home_cpus(job));
   remove_parents();
   note_first(removed, unlimited);
   if (!removed && removed.error().saved_errno == EBUSY) {

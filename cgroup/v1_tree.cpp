@@ -38,6 +38,10 @@ bool V1Tree::is_limit(std::string_view group) const {
 
 Status V1Tree::move(pid_t tid, std::string_view controller,
                     std::string_view group, const char* file) const {
+  if (controller == "cpuset") {
+    Status may = may_attach(tid, group);
+    if (!may) return may;
+  }
   return fs->write_file(at(controller, group) + file, std::to_string(tid));
 }
 

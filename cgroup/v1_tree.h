@@ -19,6 +19,7 @@ inline bool group_unusable(const Error& error) {
 
 struct V1Tree {
   const CgroupFs* fs;
+  const ProcReader* proc;
   V1Mounts mounts;
   BackendSettings settings;
 
@@ -37,7 +38,11 @@ struct V1Tree {
 
   // The threads in a job's group; none if there is no group.
   Result<std::set<pid_t>> members(JobId job, const char* controller) const;
-  // Writes the number to `file` of the group.
+  // Whether the thread may be moved into this cpuset (cgroup/attach_lock.h).
+  // Errors: kUnavailable  the move may wait for ever;
+  //         kNotFound  the thread ended.
+  Status may_attach(pid_t tid, std::string_view group) const;
+  // Writes the number to `file` of the group; in cpuset after may_attach().
   Status move(pid_t tid, std::string_view controller, std::string_view group,
               const char* file) const;
   // Also tries the group's ancestors, if the group is gone or has no CPUs.

@@ -4,6 +4,7 @@
 
 #include "cgroup/backend_parts.h"
 #include "cgroup/v1_parse.h"
+#include "cgroup/v2_attach.h"
 #include "cgroup/v2_cpusets.h"
 #include "cgroup/v2_layout.h"
 #include "cgroup/v2_limit.h"
@@ -149,7 +150,8 @@ Status V2Backend::send_away(JobId id, const Home& home) {
   if (!job) return std::move(job).error();
   done = (*job)->loan.prepare(home.cpuset_path, left_);
   if (!done) return done;
-  done = tree_.move_thread(tid, tree_.loader_dir(home.cpuset_path));
+  const std::string loader = tree_.loader_dir(home.cpuset_path);
+  done = move_loader(tree_, tid, loader, loader);
   if (done) done = tree_.sched->set_widest_affinity(tid);
   return done ? done : not_sent(std::move(done).error(), bring_home(home));
 }

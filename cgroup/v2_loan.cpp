@@ -41,6 +41,12 @@ Error no_task(const std::string& group) {
 }
 
 Status check_lendable(const V2Tree& tree, const SlurmGroups& task) {
+  if (tree.settings.every_attach_locks) {
+    return Error{Code::kUnavailable, 0,
+                 "Linux before 6.2 moves a task's processes only with the lock "
+                 "of their memory, which their user can hold for ever: boot "
+                 "Linux 6.2 or later"};
+  }
   auto controllers = tree.fs->read_file(task.task + "/cgroup.controllers");
   if (!controllers) return std::move(controllers).error();
   for (const char* controller : {"cpuset", "cpu"}) {

@@ -1,6 +1,7 @@
 #include "cgroup/v2_task_groups.h"
 
 #include "cgroup/backend_parts.h"
+#include "cgroup/v2_attach.h"
 #include "cgroup/v2_cpusets.h"
 #include "common/clock.h"
 
@@ -14,7 +15,8 @@ constexpr int kRemoveAttempts = 3;
 
 // Moves all processes of the task's own group into its home group, so that only
 // the loader group can use a wider cpuset above. Processes may fork during the
-// move, hence the rounds; a child born in the home group stays there.
+// move, hence the rounds; a child born in the home group stays there. The home
+// group is no cpuset yet, so no move waits (cgroup/attach_lock.h).
 //
 // On a busy machine one move may take longer than kMove_ns.
 Status fill_home(const V2Tree& tree, const std::string& task) {
@@ -56,16 +58,16 @@ Status make_task_groups(const V2Tree& tree, JobId id, const SlurmGroups& task) {
   if (done) done = tree.fs->make_dir(home);
   if (done) done = tree.fs->write_file(home + "/cgroup.type", "threaded");
   // +cpu comes after fill_home(): until every thread has moved, the home group
-  // would get one thread's weight.
+  // would get one thread's weight. For +cpuset see fill_home().
   const auto enable = [&](const char* controller) {
     if (!done) return;
     done = tree.fs->write_file(task.task + kControl, controller);
     // ENOENT here means a missing controller, not a missing group.
     if (is_gone(done)) done.error().code = Code::kUnavailable;
   };
+  if (done) done = fill_home(tree, task.task);
   enable("+cpuset");
   if (done) done = tree.fs->write_file(home + kCpus, cpus->to_string());
-  if (done) done = fill_home(tree, task.task);
   enable("+cpu");
   if (done) done = tree.fs->make_dir(loader);
   if (done) done = tree.fs->write_file(loader + "/cgroup.type", "threaded");
@@ -100,6 +102,12 @@ Status remove_task_groups(const V2Tree& tree, const std::string& task) {
   // -cpu comes first: in a partly emptied home group, threads would share the
   // weight that a single thread has outside.
   (void)tree.fs->write_file(control, "-cpu");
+  // Both first: a process may have threads in each.
+  for (const std::string& group :
+       {tree.loader_dir(task), tree.home_dir(task)}) {
+    Status opened = open_group(tree, group);
+    if (!opened) return opened;
+  }
   Status removed = Done{};
   for (int i = 0; i < kRemoveAttempts; ++i) {
     removed = Done{};

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cgroup/backend_parts.h"
+#include "cgroup/v2_attach.h"
 #include "cgroup/v2_layout.h"
 #include "common/clock.h"
 
@@ -122,10 +123,11 @@ Status V2Tree::bring_home(const Home& home) const {
   std::string task = home.cpuset_path;
   auto groups = proc->cgroups(tid);
   if (groups && is_loader_dir((*groups)[""])) task = task_of((*groups)[""]);
-  Status moved = move_thread(tid, home_dir(task));
+  const std::string loader = loader_dir(task);
+  Status moved = move_loader(*this, tid, loader, home_dir(task));
   // The task has no home group: no loan now.
   if (!moved && moved.error().saved_errno == ENOENT) {
-    moved = move_thread(tid, task);
+    moved = move_loader(*this, tid, loader, task);
   }
   note_first(first, std::move(moved));
   note_first(first, restore_affinity(*sched, tid, home.affinity));

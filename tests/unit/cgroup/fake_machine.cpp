@@ -51,7 +51,10 @@ void FakeMachine::make_control_files(const std::string& path) {
   };
   file("tasks", "");
   file("cgroup.procs", "");
-  if (mount == "cpuset") file("cpuset.cpus", "\n"), file("cpuset.mems", "\n");
+  if (mount == "cpuset") {
+    file("cpuset.cpus", "\n"), file("cpuset.mems", "\n");
+    file("cpuset.memory_migrate", "0\n");
+  }
   if (mount.starts_with("cpu") && mount != "cpuset" && mount != "cpuacct") {
     file("cpu.idle", "0\n"), file("cpu.shares", "1024\n");
     file("cpu.cfs_period_us", "100000\n"), file("cpu.cfs_quota_us", "-1\n");
@@ -73,6 +76,7 @@ void FakeMachine::make_slurm_group(const std::string& group,
     make_control_files(path);
   }
   tree_.write("cpuset" + group + "/cpuset.cpus", cpus);
+  tree_.write("cpuset" + group + "/cpuset.mems", "0\n");
 }
 
 void FakeMachine::start(pid_t tid, pid_t pid, pid_t ppid, uint64_t starttime) {
@@ -206,7 +210,9 @@ Status FakeMachine::Fs::remove_dir(std::string_view path) const {
 Result<std::string> FakeMachine::Fs::read_file(std::string_view path) const {
   Status failed = machine_->failure("read", path);
   if (!failed) return failed.error();
-  return CgroupFs::read_file(path);
+  const auto [group, file] = split_last(path);
+  return CgroupFs::read_file(
+      file == "cpuset.effective_mems" ? group + "/cpuset.mems" : path);
 }
 
 Status FakeMachine::Fs::write_file(std::string_view path,

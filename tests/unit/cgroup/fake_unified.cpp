@@ -184,6 +184,21 @@ CpuSet FakeUnified::effective_cpus(const std::string& group) const {
   return left.empty() ? above : left;
 }
 
+// The group itself, or the nearest one above whose cpuset it uses.
+std::string FakeUnified::cpuset_of(const std::string& group) const {
+  std::string at = group;
+  while (!at.empty() && !fs_.exists(at + "/cpuset.cpus")) at = parent_of(at);
+  return at;
+}
+
+// from, cpus: the cpuset that a thread leaves, and the CPUs that it had there.
+void FakeUnified::note_attach(pid_t tid, const std::string& from,
+                              const CpuSet& cpus, const std::string& to) {
+  const bool is_main = threads_.at(tid).pid == tid;
+  if (!is_main || cpuset_of(to) == from || effective_cpus(to) == cpus) return;
+  locking_.push_back(std::to_string(tid) + ": " + from + " to " + to);
+}
+
 bool FakeUnified::has_mark(const std::string& group) const {
   const auto found = marks_.find(group);
   return found != marks_.end() && !found->second.empty();
@@ -238,9 +253,14 @@ Status FakeUnified::enable(const std::string& group, std::string_view words) {
     auto children = fs_.list_dirs(group);
     for (const std::string& child : *children) {
       const std::string below = group + "/" + child;
+      const std::string cpuset = cpuset_of(below);
+      const CpuSet cpus = effective_cpus(below);
       tree_.write(below.substr(1) + "/cgroup.controllers", tree_.read(file));
       if (word[0] == '+') add_controller(below, name);
       if (word[0] == '-') remove_controller(below, name);
+      for (const auto& [tid, thread] : threads_) {
+        if (thread.group == below) note_attach(tid, cpuset, cpus, below);
+      }
     }
   }
   return Done{};
@@ -259,6 +279,8 @@ Status FakeUnified::move(pid_t tid, const std::string& group,
   for (auto& [other, thread] : threads_) {
     const bool moves = whole_process ? thread.pid == pid : other == tid;
     if (!moves || thread.is_exiting) continue;
+    note_attach(other, cpuset_of(thread.group), effective_cpus(thread.group),
+                group);
     thread.group = group;
     if (forgets_masks_) thread.affinity = effective_cpus(group);
     write_proc(other);

@@ -3,7 +3,8 @@
 // children that they are enabled for, a group with processes enables none for
 // its children unless they are threaded, a thread moves within its domain only,
 // a group with threads or children cannot be removed, effective CPUs are
-// limited by those of the parent, a cpuset with threads cannot be emptied. It
+// limited by those of the parent, a cpuset with threads cannot be emptied, some
+// moves take the lock of a process's memory (cgroup/attach_lock.h). It
 // has /proc of its threads, and their affinity. Any operation can be made to
 // fail.
 #pragma once
@@ -60,6 +61,9 @@ class FakeUnified {
   CpuSet effective_cpus(const std::string& group) const;
   std::string read(const std::string& path) const;
   bool has_mark(const std::string& group) const;  // any
+  // Moves, by name, that took the lock of a process's memory, as from Linux 6.2
+  // on.
+  const std::vector<std::string>& locking_moves() const { return locking_; }
 
   // As FakeMachine's; operations: "read", "write", "mkdir", "rmdir", "mark",
   // "access", "affinity".
@@ -127,6 +131,9 @@ class FakeUnified {
   bool is_busy(const std::string& group) const;
   bool has_threads(const std::string& group) const;  // it, or one below
   void write_proc(pid_t tid);
+  std::string cpuset_of(const std::string& group) const;
+  void note_attach(pid_t tid, const std::string& from, const CpuSet& cpus,
+                   const std::string& to);
 
   TempDir tree_;
   TempDir proc_dir_;
@@ -138,6 +145,7 @@ class FakeUnified {
     int error_number;
   };
   std::vector<Failure> failures_;
+  std::vector<std::string> locking_;
   bool forgets_masks_ = false;
   Fs fs_;
   ProcReader proc_;

@@ -67,6 +67,7 @@ struct Node {
     CHECK(machine.group_of(kTrainer) == task);
     CHECK(machine.group_of(kLoader) == task);
     CHECK(machine.affinity_of(kLoader) == CpuSet{{1}});
+    CHECK(machine.locking_moves() == std::vector<std::string>{});
     for (const std::string& group : {job(), user(), task, lender()}) {
       CHECK_FALSE(machine.has_mark(group));
     }
