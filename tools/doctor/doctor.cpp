@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 
+#include "cgroup/attach_lock.h"
 #include "common/whole_file.h"
 #include "tools/doctor/bounded.h"
 #include "tools/penstock/read_file.h"
@@ -107,6 +108,7 @@ Findings examine(const Places& places) {
   add("slurm.conf", [&] { return check_slurm_conf(places); });
   add("job_submit", [&] { return check_job_submit(places, slurm); });
   add("penstock.conf", [&] { return check_config(places); });
+  add("kernel", [] { return check_kernel(kernel_release()); });
   add("cgroup", [&] {
     return check_cgroup(places, config_or_defaults(places).cgroup_root, slurm);
   });

@@ -4,6 +4,7 @@
 //
 //   check_slurm.cpp   Slurm's version, slurm.conf, cgroup.conf
 //   check_plugin.cpp  plugstack.conf and the plugins' files
+//   check_kernel.cpp  the kernel's release
 //   check_cgroup.cpp  the control groups
 //   check_files.cpp   penstock.conf, directories
 //   check_daemon.cpp  penstockd, penstockctld
@@ -50,6 +51,8 @@ Findings check_slurm_conf(const Places& places);
 Findings check_plugin(const Places& places, const Config& config,
                       const Installed& slurm);
 Findings check_job_submit(const Places& places, const Installed& slurm);
+// release: as of uname(2).
+Findings check_kernel(const std::string& release);
 // root: CgroupRoot.
 Findings check_cgroup(const Places& places, const std::string& root,
                       const Installed& slurm);
