@@ -9,6 +9,10 @@ ROOT = "/sys/fs/cgroup"
 UNIFIED = os.path.exists(f"{ROOT}/cgroup.controllers")
 # v1: cpu and cpuacct are one hierarchy.
 COMOUNTED = os.path.isdir(f"{ROOT}/cpu,cpuacct")
+# Older kernels: only threads are lent CPUs, and on v2 nothing is.
+LENDS_PROCESSES = tuple(int(part) for part in
+                        os.uname().release.split("-")[0].split(".")[:2]) >= (
+                            6, 2)
 
 
 def missing():
@@ -25,6 +29,15 @@ def missing():
             return (f"no cgroup v1 controller {controller} in {ROOT}, and no "
                     "unified hierarchy there")
     return ""
+
+
+def is_process(tid):
+    """Whether it is a process's first thread."""
+    try:
+        text = pathlib.Path(f"/proc/{tid}/status").read_text("utf-8")
+    except OSError:
+        return False
+    return f"\nTgid:\t{tid}\n" in text
 
 
 def plugin():

@@ -43,15 +43,6 @@ if __name__ == "__main__":
 """
 
 
-def is_process(tid):
-    """Whether it is a process's first thread."""
-    try:
-        text = pathlib.Path(f"/proc/{tid}/status").read_text("utf-8")
-    except OSError:
-        return False
-    return f"\nTgid:\t{tid}\n" in text
-
-
 class Unified(python_jobs.JobsOfPython):
     # Otherwise Slurm would forget the jobs' exit states after five minutes.
     cluster_options = {"agent": True, "slurm_lines": ["DebugFlags=Cgroup",
@@ -138,7 +129,8 @@ class Unified(python_jobs.JobsOfPython):
             job = self.start_python(f"workers{number}", WORKERS)
             away = []
             self.wait("a worker to be away", lambda job=job, away=away: (
-                away.extend(filter(is_process, self.away_threads(job)))
+                away.extend(filter(hierarchy.is_process,
+                                   self.away_threads(job)))
                 or away), 60)
             self.cluster.cancel(job)
             self.check_no_directory_left()

@@ -5,28 +5,33 @@ hang, as on a file system whose server does not answer.
     tests/hostile/lock_memory.py SECONDS [DEVICE]
 
 It mounts a FUSE file system in a mount namespace of its own, maps a file of it,
-and unmaps it while the server withholds the answer to a write. Prints `locked`
-once the lock is held. After SECONDS the server ends, and with it the lock.
+and reads the mapping through /proc/self/mem while the server withholds the
+answer: the kernel keeps the lock, for readers, until the page is there. Another
+thread then waits for the lock as a writer, and all later readers with it.
+Prints `locked` once they hang. After SECONDS the server answers.
 An ordinary user needs permission for user namespaces and for DEVICE
 (/dev/fuse).
+
+Programs that import it call map_file(), and then read_mapping() in a thread:
+only writers hang then, such as a move between cpusets.
 """
 
 import ctypes
+import glob
 import mmap
 import os
 import select
 import struct
 import sys
+import threading
 import time
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_REC_PRIVATE = 0x4000 | 0x40000
-MAP_FIXED = 0x10
 PLACE = "/mnt"  # in the script's mount namespace only
 
-LOOKUP, FORGET, GETATTR, OPEN, READ, WRITE, FLUSH, INIT = (
-    1, 2, 3, 14, 15, 16, 25, 26)
+LOOKUP, FORGET, GETATTR, OPEN, READ, FLUSH, INIT = 1, 2, 3, 14, 15, 25, 26
 HEADER = struct.Struct("<IIQQIIIHH")
 ROOT, FILE = 1, 2
 
@@ -61,10 +66,8 @@ def attributes(node):
                        mode, 1, 0, 0, 0, 512, 0)
 
 
-def answer_to(code, node, withheld):
+def answer_to(code, node):
     """The body of the reply; None: there is none; a number: an error."""
-    if code in (FORGET, withheld):
-        return None
     if code == INIT:
         return struct.pack("<IIIIHHIIHHII", 7, 31, 0, 0, 0, 0, 4096, 1, 0, 0,
                            0, 0).ljust(64, b"\0")
@@ -74,62 +77,105 @@ def answer_to(code, node, withheld):
         return struct.pack("<Q2I", 60, 0, 0) + attributes(node)
     if code == OPEN:
         return struct.pack("<Q2I", 1, 0, 0)
-    if code == READ:
-        return bytes(mmap.PAGESIZE)
     if code == FLUSH:
         return b""
-    return 38  # ENOSYS
+    return None if code in (FORGET, READ) else 38  # ENOSYS
 
 
-def serve(device, seconds, withheld=WRITE):
-    """Answers everything but requests of one kind, for that time after the
-    first of them."""
-    end = None
+def waits_for_lock(pid):
+    """Whether a thread of the process waits as a writer does."""
+    for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+        with open(path, encoding="ascii") as file:
+            if file.read().rsplit(")", 1)[1].split()[0] == "D":
+                return True
+    return False
+
+
+def reply(device, unique, body, error=0):
+    os.write(device, struct.pack("<IiQ", 16 + len(body), -error, unique) + body)
+
+
+def serve(device, seconds, on_read):
+    """Answers everything but the first read, and this after that time."""
+    end, read = None, 0
     while end is None or time.monotonic() < end:
         if not select.select([device], [], [], 0.05)[0]:
             continue
         request = os.read(device, 1 << 20)
         _, code, unique, node, *_ = HEADER.unpack_from(request)
-        if code == withheld and end is None:
-            end = time.monotonic() + seconds
-            print("locked", flush=True)
-        body = answer_to(code, node, withheld)
-        if body is None:
-            continue
-        error, body = (-body, b"") if isinstance(body, int) else (0, body)
-        os.write(device, struct.pack("<IiQ", 16 + len(body), error, unique)
-                 + body)
+        if code == READ and end is None:
+            end, read = time.monotonic() + seconds, unique
+            on_read()
+        body = answer_to(code, node)
+        if isinstance(body, int):
+            reply(device, unique, b"", body)
+        elif body is not None:
+            reply(device, unique, body)
+    reply(device, read, b"", 5)  # EIO
+    # Its end would wait for the locks of a move that waits for the answer.
+    time.sleep(1)
 
 
-def mount(path, seconds, withheld=WRITE):
-    """Mounts the file system at PLACE; a child serves it."""
+def mount(seconds, device, on_read):
+    """Mounts the file system at PLACE, in namespaces of this process's own. A
+    child process serves it, and calls on_read() at the first read. The caller
+    must be the only thread of its process."""
     enter_namespaces()
-    device = os.open(path, os.O_RDWR)
+    device = os.open(device, os.O_RDWR)
     check(libc.mount(b"hostile", PLACE.encode(), b"fuse", 0,
                      f"fd={device},rootmode=40000,user_id=0,group_id=0"
                      .encode()), "mount")
     if os.fork() == 0:
-        serve(device, seconds, withheld)
+        serve(device, seconds, on_read)
         os._exit(0)
     os.close(device)
 
 
-def lock():
-    """Takes the lock of this process's memory until the server ends."""
+def map_file(seconds, device, on_read):
+    """As mount(); returns the address of a page whose reader keeps the lock for
+    that time."""
+    mount(seconds, device, on_read)
     file = os.open(f"{PLACE}/file", os.O_RDWR)
-    size = mmap.PAGESIZE
-    address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE,
-                        mmap.MAP_SHARED, file, 0)
-    ctypes.memset(address, 1, size)
-    # Replaces the mapping: closing the old one waits for the write.
-    libc.mmap(address, size, mmap.PROT_READ, mmap.MAP_PRIVATE
-              | mmap.MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+    return libc.mmap(None, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_PRIVATE,
+                     file, 0)
+
+
+def read_mapping(address):
+    """Holds the lock, for readers, until the server answers."""
+    memory = os.open("/proc/self/mem", os.O_RDONLY)
+    try:
+        os.pread(memory, 1, address)
+    except OSError:
+        pass
+
+
+def hold(seconds, device, on_locked):
+    """Holds the lock for that time, against readers too, and returns then. A
+    child process calls on_locked() once they hang."""
+    go_read, go_write = os.pipe()
+    pid = os.getpid()
+
+    def on_read():
+        os.write(go_write, b"x")
+        while not waits_for_lock(pid):
+            time.sleep(0.001)
+        on_locked()
+
+    def ask_as_writer():
+        os.read(go_read, 1)
+        libc.mmap(None, mmap.PAGESIZE, mmap.PROT_READ,
+                  mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+
+    address = map_file(seconds, device, on_read)
+    writer = threading.Thread(target=ask_as_writer)
+    writer.start()
+    read_mapping(address)
+    writer.join()
 
 
 def main():
-    mount(sys.argv[2] if len(sys.argv) > 2 else "/dev/fuse",
-          float(sys.argv[1]))
-    lock()
+    device = sys.argv[2] if len(sys.argv) > 2 else "/dev/fuse"
+    hold(float(sys.argv[1]), device, lambda: print("locked", flush=True))
 
 
 if __name__ == "__main__":
