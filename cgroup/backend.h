@@ -36,6 +36,7 @@ struct BackendSettings {
   std::string name = "penstock";  // of our groups; one path component
   bool away_yields = true;        // false: away threads compete as equals; only
                                   // to measure the value of yielding
+  bool always_moves = false;  // also where a move may wait for ever
   // every_attach_locks() of cgroup/attach_lock.h. True: no process's main
   // thread is moved; on v2 nothing is lent.
   bool every_attach_locks = false;

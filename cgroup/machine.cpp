@@ -12,7 +12,8 @@ Result<std::unique_ptr<Backend>> open_backend(const std::string& root,
                                               const ProcReader& proc,
                                               const ThreadSched& sched,
                                               BackendSettings settings) {
-  settings.every_attach_locks = every_attach_locks(kernel_release());
+  settings.every_attach_locks =
+      !settings.always_moves && every_attach_locks(kernel_release());
   Result<V1Mounts> mounts = v1_mounts_of_system(root);
   if (mounts) {
     Result<V1Backend> backend =

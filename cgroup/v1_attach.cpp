@@ -12,6 +12,7 @@ constexpr const char* kMigrate = "/cpuset.memory_migrate";
 
 // A missing group fails at the write.
 Status V1Tree::may_attach(pid_t tid, std::string_view group) const {
+  if (settings.always_moves) return Done{};
   const auto status = proc->status(tid);
   if (!status) return status.error();
   if (status->tgid != tid) return Done{};

@@ -60,6 +60,9 @@ struct Config {
   bool lend_idle = true;
   LendAcross lend_across = LendAcross::kAny;
   bool away_yields = true;
+  // Moves processes even if a user can make the kernel wait for ever in a move
+  // (cgroup/attach_lock.h).
+  bool always_moves = false;
   double max_weight = 1.0;
   uint64_t sample_period_ms = 1000;
   uint64_t min_solve_interval_ms = 50;

@@ -194,6 +194,8 @@ const std::vector<ConfigKey>& config_keys() {
                         {"account", LendAcross::kAccount},
                         {"user", LendAcross::kUser}}),
       yes_no("AwayYields", &Config::away_yields),
+      word<bool>("MoveProcesses", &Config::always_moves,
+                 {{"safe", false}, {"always", true}}),
       number("MaxWeight", &Config::max_weight, 0.001, 1000),
       whole("SamplePeriod", &Config::sample_period_ms, 100, 60000),
       whole("MinSolveInterval", &Config::min_solve_interval_ms, 1, 60000),

@@ -31,16 +31,18 @@ void keep_fixed(const Config& old, Config& config) {
       config.cgroup_root != old.cgroup_root ||
       config.cgroup_name != old.cgroup_name ||
       config.agent_user != old.agent_user ||
-      config.away_yields != old.away_yields) {
+      config.away_yields != old.away_yields ||
+      config.always_moves != old.always_moves) {
     log_warning(
-        "SocketPath, StateDir, CgroupRoot, CgroupName, AgentUser and "
-        "AwayYields change only with a restart");
+        "SocketPath, StateDir, CgroupRoot, CgroupName, AgentUser, "
+        "AwayYields and MoveProcesses change only with a restart");
     config.socket_path = old.socket_path;
     config.state_dir = old.state_dir;
     config.cgroup_root = old.cgroup_root;
     config.cgroup_name = old.cgroup_name;
     config.agent_user = old.agent_user;
     config.away_yields = old.away_yields;
+    config.always_moves = old.always_moves;
   }
   if (config.controllers != old.controllers ||
       config.controller_timeout_s != old.controller_timeout_s ||

@@ -45,8 +45,9 @@ class Agent {
   void stop();
 
   // Applies a new configuration. SocketPath, StateDir, CgroupRoot, CgroupName,
-  // AgentUser, AwayYields, Controller, ControllerTimeout and MungeSocket keep
-  // their old values until a restart; a change to one of them is logged.
+  // AgentUser, AwayYields, MoveProcesses, Controller, ControllerTimeout and
+  // MungeSocket keep their old values until a restart; a change to one of them
+  // is logged.
   void reload(Config config);
 
  private:

@@ -109,9 +109,9 @@ Result<std::unique_ptr<Kernel>> open_kernel(const Config& config,
   if (!proc) return std::move(proc).error();
   auto kernel = std::make_unique<Kernel>(std::move(broker), *std::move(root),
                                          *std::move(proc));
-  Result<std::unique_ptr<Backend>> backend =
-      open_backend(config.cgroup_root, kernel->fs, kernel->proc, kernel->sched,
-                   {config.cgroup_name, config.away_yields});
+  Result<std::unique_ptr<Backend>> backend = open_backend(
+      config.cgroup_root, kernel->fs, kernel->proc, kernel->sched,
+      {config.cgroup_name, config.away_yields, config.always_moves});
   if (!backend) return std::move(backend).error();
   kernel->backend = *std::move(backend);
   return kernel;

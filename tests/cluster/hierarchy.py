@@ -9,10 +9,15 @@ ROOT = "/sys/fs/cgroup"
 UNIFIED = os.path.exists(f"{ROOT}/cgroup.controllers")
 # v1: cpu and cpuacct are one hierarchy.
 COMOUNTED = os.path.isdir(f"{ROOT}/cpu,cpuacct")
-# Older kernels: only threads are lent CPUs, and on v2 nothing is.
+# Older kernels: only threads are lent CPUs, and on v2 nothing is, without
+# MoveProcesses=always.
 LENDS_PROCESSES = tuple(int(part) for part in
                         os.uname().release.split("-")[0].split(".")[:2]) >= (
                             6, 2)
+
+
+# Without users who are not trusted, the tests lend on all kernels.
+MOVES = "safe" if LENDS_PROCESSES else "always"
 
 
 def missing():

@@ -75,6 +75,7 @@ ReportDir={directory}/reports
 ProfileDir={directory}/profiles
 CgroupName=penstock_{node}
 AgentUser={agent}
+MoveProcesses={moves}
 LogLevel=debug
 Policy={policy}
 """
@@ -235,7 +236,8 @@ def write_penstock_conf(directory, node, policy, pools, lines, name=""):
     dot_name = f".{name}" if name else ""
     text = PENSTOCK_CONF.format(directory=directory, node=name or node,
                                 policy=policy, run=f"run{dot_name}",
-                                agent=AGENT_USER)
+                                agent=AGENT_USER,
+                                moves=hierarchy.MOVES)
     for pool, path, bandwidth in pools:
         text += f"Pool={pool} Path={path} Bandwidth={bandwidth}\n"
     text += "".join(f"{line}\n" for line in lines)

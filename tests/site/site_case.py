@@ -14,6 +14,10 @@ import sys
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+
+import hierarchy  # noqa: E402
+
 PATIENCE = int(os.environ.get("PENSTOCK_EMULATED", "1"))
 BUILD = pathlib.Path(os.environ.get("PENSTOCK_BUILD_DIR", "build/release"))
 USER = "alice"
@@ -195,7 +199,8 @@ def write_files():
         "SystemdTimeout=10000\n" if slurm_release() >= (24, 11) else ""))
     write("/etc/slurm/plugstack.conf.d/penstock.conf",
           f"optional {PLUGIN}\n")
-    write("/etc/slurm/penstock.conf", PENSTOCK_CONF)
+    write("/etc/slurm/penstock.conf",
+          PENSTOCK_CONF + f"MoveProcesses={hierarchy.MOVES}\n")
 
 
 def set_up():

@@ -108,7 +108,10 @@ Findings examine(const Places& places) {
   add("slurm.conf", [&] { return check_slurm_conf(places); });
   add("job_submit", [&] { return check_job_submit(places, slurm); });
   add("penstock.conf", [&] { return check_config(places); });
-  add("kernel", [] { return check_kernel(kernel_release()); });
+  add("kernel", [&] {
+    return check_kernel(kernel_release(),
+                        config_or_defaults(places).always_moves);
+  });
   add("cgroup", [&] {
     return check_cgroup(places, config_or_defaults(places).cgroup_root, slurm);
   });

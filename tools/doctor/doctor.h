@@ -52,7 +52,7 @@ Findings check_plugin(const Places& places, const Config& config,
                       const Installed& slurm);
 Findings check_job_submit(const Places& places, const Installed& slurm);
 // release: as of uname(2).
-Findings check_kernel(const std::string& release);
+Findings check_kernel(const std::string& release, bool always_moves);
 // root: CgroupRoot.
 Findings check_cgroup(const Places& places, const std::string& root,
                       const Installed& slurm);

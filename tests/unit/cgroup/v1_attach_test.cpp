@@ -60,7 +60,7 @@ TEST_CASE("a worker process moves between cpusets of the same memory nodes") {
 }
 
 TEST_CASE("where every move takes a memory's lock, only threads go away") {
-  Node test({"penstock", true, true});
+  Node test({.every_attach_locks = true});
   const Status sent = test.backend.send_away(kJob, test.worker);
   CHECK(sent.error().code == Code::kUnavailable);
   CHECK(sent.error().message.find("Linux before 6.2") != std::string::npos);
@@ -70,8 +70,15 @@ TEST_CASE("where every move takes a memory's lock, only threads go away") {
   CHECK(test.machine.group_of(kThread, "cpuset") == kStep);
 }
 
+TEST_CASE("a site may have processes moved all the same") {
+  Node test({.always_moves = true});
+  test.machine.tree().write("cpuset" + kStep + "/cpuset.mems", "1\n");
+  CHECK(test.backend.send_away(kJob, test.worker));
+  CHECK(test.machine.group_of(kWorker, "cpuset") == "/penstock/job_7");
+}
+
 TEST_CASE("there a process of an away thread stays, on its home's CPUs") {
-  Node test({"penstock", true, true});
+  Node test({.every_attach_locks = true});
   REQUIRE(test.backend.send_away(kJob, test.thread));
   for (const char* controller : {"cpuset", "cpu"}) {
     test.machine.place(kWorker, controller, "/penstock/job_7");

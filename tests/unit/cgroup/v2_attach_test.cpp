@@ -130,7 +130,7 @@ TEST_CASE("where every move takes the lock, no task is lent CPUs") {
   Node node;
   node.backend.emplace(std::move(
       *V2Backend::create(node.machine.fs(), node.machine.proc(),
-                         node.machine.sched(), {"penstock", true, true})));
+                         node.machine.sched(), {.every_attach_locks = true})));
   const Status known = node.backend->add_task(kJob, node.home);
   CHECK(known.error().code == Code::kUnavailable);
   CHECK_THAT(known.error().message,

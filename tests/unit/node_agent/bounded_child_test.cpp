@@ -96,7 +96,7 @@ TEST_CASE("work that another process does has the same answer and deadline") {
     say(out, "done");
     return Done{};
   }) == "done");
-  const auto refused = runner.run_elsewhere([](int) -> Status {
+  const auto refused = Runner().run_elsewhere([](int) -> Status {
     return Error{Code::kLimit, 0, "not now"};
   });
   REQUIRE_FALSE(refused);

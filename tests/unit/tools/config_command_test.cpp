@@ -14,7 +14,7 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
       "c",
       "SocketPath=/a/s\nStateDir=/b\nReportDir=/c\nProfileDir=/d\n"
       "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
-      "LendIdle=no\nLendAcross=account\nAwayYields=no\n"
+      "LendIdle=no\nLendAcross=account\nAwayYields=no\nMoveProcesses=always\n"
       "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
       "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=0-3\n"
       "HistoryFile=/h/file\nHistoryRetention=30\n"
@@ -34,22 +34,36 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
   CHECK(second.out.substr(second.out.find('\n')) ==
         first.out.substr(first.out.find('\n')));
   // Every given key is printed with its value.
-  for (const char* line :
-       {"SocketPath=/a/s",      "StateDir=/b",
-        "ReportDir=/c",         "ProfileDir=/d",
-        "CgroupRoot=/e",        "CgroupName=f",
-        "Policy=maxmin",        "Default=auto",
-        "LendIdle=no",          "LendAcross=account",
-        "AwayYields=no",        "MaxWeight=2.5",
-        "SamplePeriod=500",     "MinSolveInterval=70",
-        "ReportMinTime=12.5",   "CacheKeep=600",
-        "LogLevel=debug",       "ManagedCPUs=0-3",
-        "HistoryFile=/h/file",  "HistoryRetention=30",
-        "SubmitTable=/g",       "SubmitSocket=/h",
-        "SubmitNodeCores=24",   "SubmitNodeBandwidth=2147483648",
-        "SubmitOvercommit=1.5", "SubmitComment=comment",
-        "SubmitModel=res50",    "ControllerUser=ctl",
-        "AgentUser=64031"}) {
+  for (const char* line : {"SocketPath=/a/s",
+                           "StateDir=/b",
+                           "ReportDir=/c",
+                           "ProfileDir=/d",
+                           "CgroupRoot=/e",
+                           "CgroupName=f",
+                           "Policy=maxmin",
+                           "Default=auto",
+                           "LendIdle=no",
+                           "LendAcross=account",
+                           "AwayYields=no",
+                           "MoveProcesses=always",
+                           "MaxWeight=2.5",
+                           "SamplePeriod=500",
+                           "MinSolveInterval=70",
+                           "ReportMinTime=12.5",
+                           "CacheKeep=600",
+                           "LogLevel=debug",
+                           "ManagedCPUs=0-3",
+                           "HistoryFile=/h/file",
+                           "HistoryRetention=30",
+                           "SubmitTable=/g",
+                           "SubmitSocket=/h",
+                           "SubmitNodeCores=24",
+                           "SubmitNodeBandwidth=2147483648",
+                           "SubmitOvercommit=1.5",
+                           "SubmitComment=comment",
+                           "SubmitModel=res50",
+                           "ControllerUser=ctl",
+                           "AgentUser=64031"}) {
     CHECK(first.out.find(std::string("\n") + line + "\n") != std::string::npos);
   }
 }
