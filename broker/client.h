@@ -1,6 +1,7 @@
 // penstockd's end of the broker's socket. A lost broker is fatal: the process
 // ends at once, and the guardian, which has a broker of its own, restores the
-// jobs. Not thread-safe.
+// jobs. Not thread-safe. What the agent asks for directly is virtual, for
+// tests.
 #pragma once
 
 #include <span>
@@ -16,6 +17,7 @@ class BrokerClient {
  public:
   // socket: of a broker (broker/start.h).
   explicit BrokerClient(UniqueFd socket);
+  virtual ~BrokerClient() = default;
 
   // Errors: of the verb; kPermissionDenied  the broker refuses.
   [[nodiscard]] Status change(const BrokerRequest& request) const;
@@ -23,23 +25,24 @@ class BrokerClient {
                                               const std::string& name) const;
   [[nodiscard]] Result<uint64_t> pid_namespace(pid_t id) const;
   // Errors: as ProcEvents::subscribe().
-  [[nodiscard]] Result<UniqueFd> open_proc_events() const;
+  [[nodiscard]] virtual Result<UniqueFd> open_proc_events() const;
   // Listens at SocketPath. Errors: as listen_at().
-  [[nodiscard]] Result<UniqueFd> listen() const;
+  [[nodiscard]] virtual Result<UniqueFd> listen() const;
   // Removes the socket's file. The broker's end does so too.
-  void stop_listening() const;
+  virtual void stop_listening() const;
   // A child of the broker's does these, and answers through the pipe `answer`.
   // Reads a file with the rights of the user of `process`, a job's. The answer:
   // broker/user_reader.h.
-  [[nodiscard]] Status read_user_file(const std::string& path, pid_t process,
-                                      int answer) const;
+  [[nodiscard]] virtual Status read_user_file(const std::string& path,
+                                              pid_t process, int answer) const;
   // path: a MetricsFile of penstock.conf. The answer: "=", or a message.
-  [[nodiscard]] Status write_metrics(const std::string& path,
-                                     const std::string& text, int answer) const;
-  [[nodiscard]] Status remove_metrics(const std::string& path,
-                                      int answer) const;
+  [[nodiscard]] virtual Status write_metrics(const std::string& path,
+                                             const std::string& text,
+                                             int answer) const;
+  [[nodiscard]] virtual Status remove_metrics(const std::string& path,
+                                              int answer) const;
   // Returns the number of caches removed; times in seconds, now_s since 1970.
-  uint64_t sweep_caches(uint64_t most_keep_s, uint64_t now_s) const;
+  virtual uint64_t sweep_caches(uint64_t most_keep_s, uint64_t now_s) const;
 
   // A move may wait for the kernel; a broker that takes longer is lost.
   static constexpr int kPatience_s = 10;

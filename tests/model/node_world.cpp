@@ -70,6 +70,7 @@ void NodeWorld::boot() {
   end_ = End::kNone;
   checks_.forget_doubts();
   loop_ = std::make_unique<EventLoop>(*EventLoop::create());
+  broker_ = std::make_unique<LocalBroker>(config_.socket_path);
   backend_ = std::make_unique<V1Backend>(*V1Backend::create(
       kernel_.fs(), kernel_.proc(), kernel_.sched(), kernel_.mounts(), {}));
   Topology topology;
@@ -81,7 +82,7 @@ void NodeWorld::boot() {
   }
   topology.cpus = CpuSet(cpus);
   agent_ = std::make_unique<Agent>(
-      Machine{*loop_, kernel_.proc(), kernel_.sched(), *backend_,
+      Machine{*loop_, *broker_, kernel_.proc(), kernel_.sched(), *backend_,
               std::move(topology), *CpuIdle::open(), state_dir_.get(), "n1",
               [](bool) {}, [this] { return clean_ups_; }},
       config_);

@@ -12,6 +12,7 @@
 #include "node_agent/agent.h"
 #include "tests/model/calls.h"
 #include "tests/model/kernel.h"
+#include "tests/model/local_broker.h"
 #include "tests/model/node_checks.h"
 #include "tests/model/node_jobs.h"
 #include "tests/model/socket_client.h"
@@ -58,6 +59,7 @@ class NodeWorld {
   NodeFacts facts_;
   NodeChecks checks_;
   std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<LocalBroker> broker_;
   std::unique_ptr<V1Backend> backend_;
   std::unique_ptr<Agent> agent_;
   SocketClient client_;
