@@ -83,7 +83,7 @@ class NoTable(FaultCase):
                 (lambda: os.unlink(self.table()), "cannot be opened"),
                 (lambda: os.chmod(self.table(), 0o666), "writable by its group"),
                 (lambda: os.chown(self.table(), 12345, 0),
-                 "its owner is neither root nor SlurmUser"),
+                 "its owner is none of root, SlurmUser"),
                 (lambda: os.truncate(self.table(), 17),
                  "not of a demand table's size")):
             with self.subTest(said):

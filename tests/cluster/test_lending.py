@@ -10,6 +10,7 @@ import unittest
 import agent_case
 import embedded
 import hierarchy
+import slurm_files
 
 # Prints, as a task's first action, the CPUs that are lent to others.
 FIRST_ACT = ('for f in {pattern};'
@@ -134,7 +135,8 @@ class Lending(agent_case.AgentCase):
     def check_report(self, job):
         self.wait("the report", lambda: len(self.reports(job)) == 2)
         for path in self.reports(job):
-            self.assertEqual(agent_case.owner_of(path), 0)
+            self.assertEqual(agent_case.owner_of(path),
+                             slurm_files.AGENT_USER)
             for user, may_read in ((self.cluster.users[0], True),
                                    (self.cluster.users[1], False)):
                 done = self.cluster.command("test", "-r", path, user=user)
