@@ -1,7 +1,10 @@
 #include "broker/client.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include "broker/channel.h"
 #include "common/log.h"
@@ -13,14 +16,15 @@ namespace {
 
 // Nothing here can run without the broker, not even the restoring of jobs.
 [[noreturn]] void give_up(const std::string& why) {
-  log_error("{}; the jobs are restored, and penstockd ends", why);
+  log_error("{}; process {} of penstockd ends", why, ::getpid());
   ::_exit(1);
 }
 
 }  // namespace
 
-BrokerClient::BrokerClient(UniqueFd socket) : socket_(std::move(socket)) {
-  const timeval patience{kPatience_s, 0};
+BrokerClient::BrokerClient(UniqueFd socket, int patience_s)
+    : socket_(std::move(socket)) {
+  const timeval patience{patience_s, 0};
   for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
     (void)::setsockopt(socket_.get(), SOL_SOCKET, option, &patience,
                        sizeof patience);
@@ -81,8 +85,11 @@ void BrokerClient::stop_listening() const {
 }
 
 Status BrokerClient::read_user_file(const std::string& path, pid_t process,
-                                    int answer) const {
-  return ask({.verb = Verb::kReadUserFile, .id = process, .path = path},
+                                    uid_t user, int answer) const {
+  return ask({.verb = Verb::kReadUserFile,
+              .id = process,
+              .numbers = {static_cast<int64_t>(user), 0},
+              .path = path},
              std::span(&answer, 1))
       .reply.status;
 }
@@ -94,6 +101,10 @@ Status BrokerClient::write_metrics(const std::string& path,
   if (const int error = write_whole(file->get(), text); error != 0) {
     return system_error(error, "the metrics");
   }
+  if (::fcntl(file->get(), F_ADD_SEALS,
+              F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    return system_error(errno, "sealing the metrics");
+  }
   const int fds[] = {file->get(), answer};
   return ask({.verb = Verb::kWriteMetrics, .path = path}, fds).reply.status;
 }
@@ -102,6 +113,10 @@ Status BrokerClient::remove_metrics(const std::string& path, int answer) const {
   return ask({.verb = Verb::kRemoveMetrics, .path = path},
              std::span(&answer, 1))
       .reply.status;
+}
+
+Status BrokerClient::give_directories() const {
+  return ask({.verb = Verb::kGiveDirectories}).reply.status;
 }
 
 uint64_t BrokerClient::sweep_caches(uint64_t most_keep_s,

@@ -16,7 +16,9 @@ namespace penstock {
 class BrokerClient {
  public:
   // socket: of a broker (broker/start.h).
-  explicit BrokerClient(UniqueFd socket);
+  //   patience_s  after which a broker without an answer is lost; a move may
+  //               wait for the kernel. 0: none.
+  explicit BrokerClient(UniqueFd socket, int patience_s = kPatience_s);
   virtual ~BrokerClient() = default;
 
   // Errors: of the verb; kPermissionDenied  the broker refuses.
@@ -31,10 +33,11 @@ class BrokerClient {
   // Removes the socket's file. The broker's end does so too.
   virtual void stop_listening() const;
   // A child of the broker's does these, and answers through the pipe `answer`.
-  // Reads a file with the rights of the user of `process`, a job's. The answer:
-  // broker/user_reader.h.
+  // Reads a file with the rights of the user, whose process it must be. The
+  // answer: broker/user_reader.h.
   [[nodiscard]] virtual Status read_user_file(const std::string& path,
-                                              pid_t process, int answer) const;
+                                              pid_t process, uid_t user,
+                                              int answer) const;
   // path: a MetricsFile of penstock.conf. The answer: "=", or a message.
   [[nodiscard]] virtual Status write_metrics(const std::string& path,
                                              const std::string& text,
@@ -44,7 +47,11 @@ class BrokerClient {
   // Returns the number of caches removed; times in seconds, now_s since 1970.
   virtual uint64_t sweep_caches(uint64_t most_keep_s, uint64_t now_s) const;
 
-  // A move may wait for the kernel; a broker that takes longer is lost.
+  // Gives StateDir and ReportDir to AgentUser, if they are root's: at the
+  // start, and at each reload, for which systemd takes them back. Errors: as
+  // give_state_dir().
+  [[nodiscard]] virtual Status give_directories() const;
+
   static constexpr int kPatience_s = 10;
 
  private:

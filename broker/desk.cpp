@@ -1,5 +1,7 @@
 #include "broker/desk.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,13 +12,18 @@
 
 #include "broker/cpu_bits.h"
 #include "broker/metrics_file.h"
+#include "broker/report_dir.h"
 #include "broker/user_reader.h"
 #include "cgroup/proc_events.h"
 #include "common/listening_socket.h"
+#include "common/log.h"
+#include "common/state_dir.h"
 #include "common/whole_file.h"
 
 namespace penstock {
 namespace {
+
+constexpr unsigned kGive_s = 300;
 
 Error denied(const std::string& what) {
   return Error{Code::kPermissionDenied, EPERM,
@@ -44,10 +51,24 @@ BrokerDesk::Answer answer_with(Result<UniqueFd> fd) {
   return answer;
 }
 
-// 0: there is none.
-ino_t inode_of(const std::string& path) {
+// What tells this file from another one of its name; "": there is none.
+std::string identity_of(const std::string& path) {
   struct stat found {};
-  return ::lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+  if (::lstat(path.c_str(), &found) != 0) return "";
+  return fmt::format("{} {} {} {}", found.st_dev, found.st_ino,
+                     found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
+}
+
+bool is_pipe(int fd) {
+  struct stat found {};
+  return ::fstat(fd, &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
+// A memory file that nobody can change any more: reading it has no effect, and
+// never blocks.
+bool is_sealed(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_WRITE) != 0;
 }
 
 // A child's answer.
@@ -80,6 +101,8 @@ BrokerDesk::Answer BrokerDesk::carry_out(const BrokerRequest& request,
     case Verb::kStopListening:
       stop_listening();
       return {};
+    case Verb::kGiveDirectories:
+      return {{.status = give_directories()}, {}};
     case Verb::kReadUserFile:
     case Verb::kWriteMetrics:
     case Verb::kRemoveMetrics:
@@ -167,8 +190,18 @@ Result<std::string> BrokerDesk::read_mark(const BrokerRequest& request) const {
 }
 
 Status BrokerDesk::is_of_job(pid_t tid) const {
-  const Result<ProcCgroups> now = proc_.cgroups(tid);
+  const Result<ProcCgroups> now = groups_of(tid);
   return now ? rules_.is_of_job(*now) : Status(now.error());
+}
+
+// Errors: kPermissionDenied  in a scope that is not root's.
+Result<ProcCgroups> BrokerDesk::groups_of(pid_t tid) const {
+  Result<ProcCgroups> now = proc_.cgroups(tid);
+  if (!now) return now;
+  const auto unified = now->find("");
+  if (unified == now->end()) return now;
+  const Status may = scope_is_roots(unified->second);
+  return may ? std::move(now) : may.error();
 }
 
 Status BrokerDesk::set_affinity(const BrokerRequest& request) const {
@@ -179,23 +212,24 @@ Status BrokerDesk::set_affinity(const BrokerRequest& request) const {
 }
 
 // A real-time policy only where the user could set it too: a job may have had
-// it before it went away.
+// it before it went away. Without it the thread gets the usual policy.
 Status BrokerDesk::set_policy(const BrokerRequest& request) const {
   Status may = is_of_job(request.id);
   if (!may) return may;
   const SchedPolicy policy{static_cast<int>(request.numbers[0]),
                            static_cast<int>(request.numbers[1])};
-  if (is_real_time(policy.policy)) {
+  const int kind = policy.policy & ~SCHED_RESET_ON_FORK;
+  if (is_real_time(kind)) {
     rlimit most{};
     if (::prlimit(request.id, RLIMIT_RTPRIO, nullptr, &most) != 0) {
       return system_error(errno, "prlimit");
     }
     if (policy.priority < 0 ||
         static_cast<rlim_t>(policy.priority) > most.rlim_cur) {
+      (void)sched_.set_policy(request.id, SchedPolicy{SCHED_OTHER, 0});
       return denied("a real-time policy that the job's user may not set");
     }
-  } else if (policy.policy != SCHED_OTHER && policy.policy != SCHED_BATCH &&
-             policy.policy != SCHED_IDLE) {
+  } else if (kind != SCHED_OTHER && kind != SCHED_BATCH && kind != SCHED_IDLE) {
     return denied("a scheduling policy of no job");
   }
   return sched_.set_policy(request.id, policy);
@@ -203,21 +237,39 @@ Status BrokerDesk::set_policy(const BrokerRequest& request) const {
 
 Result<UniqueFd> BrokerDesk::listen() {
   Result<UniqueFd> socket = listen_at(settings_.socket_path);
-  if (socket) socket_inode_ = inode_of(settings_.socket_path);
+  if (socket) socket_ = identity_of(settings_.socket_path);
   return socket;
 }
 
 // The next penstockd may listen there already.
 void BrokerDesk::stop_listening() {
-  const ino_t ours = std::exchange(socket_inode_, 0);
-  if (ours != 0 && ours == inode_of(settings_.socket_path)) {
+  const std::string ours = std::exchange(socket_, "");
+  if (!ours.empty() && ours == identity_of(settings_.socket_path)) {
     ::unlink(settings_.socket_path.c_str());
   }
 }
 
+// ReportDir may be on a file system that hangs, and hold 90 days of files.
+Status BrokerDesk::give_directories() {
+  const Status started =
+      workers_.start({.deadline_s = kGive_s, .body = [this](int, int) {
+                        const Status given = give_report_dir(
+                            settings_.report_dir, settings_.user);
+                        if (!given) {
+                          log_warning("{}; until then no reports are written",
+                                      given.error().message);
+                        }
+                      }});
+  if (!started) log_warning("ReportDir: {}", started.error().message);
+  return give_state_dir(settings_.state_dir, settings_.user,
+                        settings_.socket_path);
+}
+
 Status BrokerDesk::have_done(const BrokerRequest& request,
                              const std::vector<UniqueFd>& fds) {
-  if (fds.size() != (request.verb == Verb::kWriteMetrics ? 2 : 1)) {
+  const bool has_text = request.verb == Verb::kWriteMetrics;
+  if (fds.size() != (has_text ? 2 : 1) || !is_pipe(fds.back().get()) ||
+      (has_text && !is_sealed(fds.front().get()))) {
     return denied("a request without its descriptors");
   }
   const int answer = fds.back().get();
@@ -228,32 +280,37 @@ Status BrokerDesk::have_done(const BrokerRequest& request,
   if (!is_metrics_file(path)) {
     return denied("to write " + printable(path, 200) + ": not MetricsFile");
   }
-  if (request.verb == Verb::kRemoveMetrics) {
+  if (!has_text) {
     return workers_.start(
-        [&](int out, int) { report(out, remove_metrics_file(path)); }, answer);
+        {.body = [&](int out, int) { report(out, remove_metrics_file(path)); }},
+        answer);
   }
   return workers_.start(
-      [&](int out, int in) {
-        std::string text;
-        const int error = read_whole(in, kMaxMetricsBytes, text);
-        report(out, error == 0 ? write_metrics_file(path, text)
-                               : system_error(error, "the metrics"));
-      },
+      {.body =
+           [&](int out, int in) {
+             std::string text;
+             const int error = read_whole(in, kMaxMetricsBytes, text);
+             report(out, error == 0 ? write_metrics_file(path, text)
+                                    : system_error(error, "the metrics"));
+           }},
       answer, fds.front().get());
 }
 
-// The user is the one of a job's process, not one of penstockd's choice.
+// penstockd names the user, and the process must be that user's alone.
 Status BrokerDesk::read_user_file(const BrokerRequest& request, int answer) {
   Status may = is_of_job(request.id);
   if (!may) return may;
-  const Result<ProcStatus> process = proc_.status(request.id);
-  if (!process) return process.error();
-  return workers_.start(
-      [&](int out, int) {
-        read_as_user(request.path.c_str(), process->real_uid, process->real_gid,
-                     out);
-      },
-      answer);
+  const auto user = static_cast<uid_t>(request.numbers[0]);
+  if (request.numbers[0] <= 0 || request.numbers[0] >= UINT32_MAX) {
+    return denied("to read a file as root");
+  }
+  return workers_.start({.user = user,
+                         .body =
+                             [&](int out, int) {
+                               read_as_process(request.path.c_str(), request.id,
+                                               user, out);
+                             }},
+                        answer);
 }
 
 // penstock.conf may name another file since the last request.

@@ -25,6 +25,9 @@ class BrokerDesk {
  public:
   struct Settings {
     std::string socket_path;
+    std::string state_dir;
+    std::string report_dir;
+    uid_t user = 0;  // AgentUser's; 0: none
     // MetricsFile in penstock.conf, as it is now.
     std::function<std::string()> metrics_file;
   };
@@ -58,6 +61,8 @@ class BrokerDesk {
   Status set_affinity(const BrokerRequest& request) const;
   Status set_policy(const BrokerRequest& request) const;
   Status is_of_job(pid_t tid) const;
+  Result<ProcCgroups> groups_of(pid_t tid) const;
+  Status give_directories();
   Result<UniqueFd> listen();
   void stop_listening();
   Status have_done(const BrokerRequest& request,
@@ -73,7 +78,7 @@ class BrokerDesk {
   CacheSweep cache_sweep_;
   const Settings settings_;
   std::set<std::string> metrics_files_;  // of penstock.conf, now or before
-  ino_t socket_inode_ = 0;               // 0: does not listen
+  std::string socket_;  // identity of its file; "": does not listen
 };
 
 }  // namespace penstock

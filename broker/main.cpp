@@ -13,6 +13,7 @@
 #include "broker/desk.h"
 #include "broker/message.h"
 #include "cgroup/mounts.h"
+#include "common/account.h"
 #include "common/config.h"
 #include "common/log.h"
 #include "common/version.h"
@@ -26,6 +27,8 @@ int complain(const Error& error) {
   log_error("penstock-broker: {}", error.message);
   return 1;
 }
+
+constexpr int kMostRefusals = 20;  // logged by one broker
 
 struct Arguments {
   std::string config_path = "/etc/slurm/penstock.conf";
@@ -41,6 +44,15 @@ Result<Config> load(const Arguments& arguments) {
   return config;
 }
 
+// penstockd, which logs its errors, may be in other hands.
+void log_refusal(const Status& status) {
+  static int logged = 0;
+  if (status || status.error().message.find("refuses") == std::string::npos) {
+    return;
+  }
+  if (logged++ < kMostRefusals) log_warning("{}", status.error().message);
+}
+
 Status serve(BrokerDesk& desk, int socket) {
   for (;;) {
     Result<Datagram> got = receive_datagram(socket, kMaxBrokerDatagramBytes);
@@ -49,6 +61,7 @@ Status serve(BrokerDesk& desk, int socket) {
     const Result<BrokerRequest> request = decode_request(got->bytes);
     if (!request) return request.error();
     const BrokerDesk::Answer answer = desk.carry_out(*request, got->fds);
+    log_refusal(answer.reply.status);
     const int fd = answer.fd.get();
     Status sent = send_datagram(socket, encode(answer.reply),
                                 std::span(&fd, answer.fd ? 1 : 0));
@@ -76,7 +89,11 @@ int run(const Arguments& arguments, const Config& config) {
     return now ? now->metrics_file : std::string();
   };
   BrokerDesk desk(fs, *proc, sched, std::move(rules),
-                  {config.socket_path, metrics_file});
+                  {.socket_path = config.socket_path,
+                   .state_dir = config.state_dir,
+                   .report_dir = config.report_dir,
+                   .user = find_uid(config.agent_user).value_or(0),
+                   .metrics_file = metrics_file});
   const Status served = serve(desk, STDIN_FILENO);
   return served ? 0 : complain(served.error());
 }

@@ -15,23 +15,24 @@ namespace penstock {
 
 // What the broker does for penstockd. Its rules: broker/rules.h.
 enum class Verb : uint32_t {
-  kMakeGroup,       // path
-  kRemoveGroup,     // path
-  kWriteControl,    // path: of a control file; data: its text
-  kCheckControl,    // path: of a control file; may it be written?
-  kMove,            // path: of a list of threads or processes; id: the thread
-  kReadMark,        // path, name -> data
-  kWriteMark,       // path, name, data
-  kRemoveMark,      // path, name
-  kSetAffinity,     // id: thread; data: its CPUs, one bit each; empty: all
-  kSetPolicy,       // id: thread; numbers: policy, priority
-  kPidNamespace,    // id: process -> number: inode of its pid namespace
-  kOpenProcEvents,  // -> descriptor: socket with process events
-  kListen,          // -> descriptor: socket that listens at SocketPath
-  kStopListening,   // removes that socket
-  kSweepCaches,     // numbers: seconds to keep, time -> number: removed
+  kMakeGroup,        // path
+  kRemoveGroup,      // path
+  kWriteControl,     // path: of a control file; data: its text
+  kCheckControl,     // path: of a control file; may it be written?
+  kMove,             // path: of a list of threads or processes; id: the thread
+  kReadMark,         // path, name -> data
+  kWriteMark,        // path, name, data
+  kRemoveMark,       // path, name
+  kSetAffinity,      // id: thread; data: its CPUs, one bit each; empty: all
+  kSetPolicy,        // id: thread; numbers: policy, priority
+  kPidNamespace,     // id: process -> number: inode of its pid namespace
+  kOpenProcEvents,   // -> descriptor: socket with process events
+  kListen,           // -> descriptor: socket that listens at SocketPath
+  kStopListening,    // removes that socket
+  kGiveDirectories,  // StateDir and ReportDir of root's, to AgentUser
+  kSweepCaches,      // numbers: seconds to keep, time -> number: removed
   // A child does these, and answers through the last descriptor, a pipe:
-  kReadUserFile,   // path; id: a process of the user
+  kReadUserFile,   // path; id: a process of the user; number: user
   kWriteMetrics,   // path: MetricsFile; first descriptor: its text
   kRemoveMetrics,  // path
   kCount,

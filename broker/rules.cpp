@@ -23,10 +23,11 @@ constexpr std::pair<std::string_view, std::string_view> kV1Files[] = {
     {"cpu", "cpu.cfs_period_us"},
     {"cpu", "cpu.cfs_quota_us"},
     {"blkio", "blkio.throttle.read_bps_device"}};
-constexpr std::string_view kV2Files[] = {
-    "cpuset.cpus", "cpu.weight", "cpu.idle",
-    "cpu.max",     "io.max",     "cgroup.subtree_control",
-    "cgroup.type"};
+// From a job's group down.
+constexpr std::string_view kV2Files[] = {"cpuset.cpus", "cpu.weight", "cpu.max",
+                                         "io.max"};
+constexpr std::string_view kMarks[] = {"job",    "step", "cpus",
+                                       "weight", "max",  "io"};
 constexpr std::string_view kV1Lists[] = {"tasks", "cgroup.procs"};
 constexpr std::string_view kV2Lists[] = {"cgroup.threads", "cgroup.procs"};
 // Of all values that Penstock writes.
@@ -82,6 +83,17 @@ std::optional<V1Group> v1_group(const V1Mounts& mounts, std::string_view path) {
   return std::nullopt;
 }
 
+// Only there are groups of ours: in memory, freezer or cpuacct a job's
+// processes would leave Slurm's limits, kill and accounting.
+bool has_our_groups(const V1Mounts& mounts, const V1Group& at) {
+  const auto is_mount = [&](const char* controller) {
+    const auto mount = mounts.path_of.find(controller);
+    return mount != mounts.path_of.end() && mount->second == at.mount;
+  };
+  return is_mount("cpuset") || is_mount("blkio") ||
+         (is_mount("cpu") && !mounts.cpu_with_cpuacct());
+}
+
 // Which of our groups it is.
 struct OurGroup {
   bool is_job = false;
@@ -100,6 +112,16 @@ std::optional<OurGroup> our_group(const std::string& name,
   return std::nullopt;
 }
 
+// ".../slurm_n1/uid_1000/job_7" of a path in it; "": it is in no such group.
+std::string slurms_job_of(std::string_view path) {
+  const std::string job = job_group_of(path);
+  const Split user = split(split(job).group);
+  const bool is_slurms = parse_job_dir(split(job).name).has_value() &&
+                         user.name.starts_with("uid_") &&
+                         split(user.group).name.starts_with("slurm");
+  return is_slurms ? job : "";
+}
+
 // What the kernel says of a thread: the group that Slurm gave its job, in some
 // controller, and the job whose groups of ours it is in.
 struct Membership {
@@ -107,13 +129,16 @@ struct Membership {
   std::optional<JobId> our_job;
 };
 
-Membership membership(const std::string& name, const ProcCgroups& groups) {
+// Only in controllers whose groups are root's, not in name=systemd or "".
+Membership membership(const std::string& name, const V1Mounts& mounts,
+                      const ProcCgroups& groups) {
   Membership found;
   for (const auto& [controller, group] : groups) {
+    if (!mounts.path_of.contains(controller)) continue;
     if (const auto ours = our_group(name, group)) {
       if (ours->is_job) found.our_job = ours->job;
     } else if (found.slurms_job.empty()) {
-      found.slurms_job = job_group_of(group);
+      found.slurms_job = slurms_job_of(group);
     }
   }
   return found;
@@ -162,7 +187,9 @@ Status BrokerRules::may_make(std::string_view group) const {
   if (!is_plain(group)) return error;
   if (!unified()) {
     const auto at = v1_group(mounts_, group);
-    if (!at || !our_group(name_, at->group)) return error;
+    if (!at || !has_our_groups(mounts_, *at) || !our_group(name_, at->group)) {
+      return error;
+    }
     return Done{};
   }
   const Split parts = split(group);
@@ -195,10 +222,8 @@ Status BrokerRules::may_write(std::string_view file,
   if (!is_plain(file) || text.find_first_not_of(kValueBytes) != text.npos) {
     return error;
   }
-  if (unified()) {
-    if (!v2_path(parts.group) || !has(kV2Files, parts.name)) return error;
-    return Done{};
-  }
+  if (unified())
+    return may_write_v2(parts.group, parts.name, text) ? Status(Done{}) : error;
   const auto at = v1_group(mounts_, parts.group);
   if (!at || !our_group(name_, at->group)) return error;
   const bool is_known = std::any_of(
@@ -212,12 +237,32 @@ Status BrokerRules::may_write(std::string_view file,
   return Done{};
 }
 
+// Slurm's controllers must stay enabled, and its groups' types as they are.
+bool BrokerRules::may_write_v2(std::string_view group, std::string_view file,
+                               std::string_view text) const {
+  const auto at = v2_path(group);
+  if (!at) return false;
+  const auto is_one_of = [&](std::initializer_list<std::string_view> words) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+  };
+  const auto task = slurm_groups_of(with_root(group));
+  if (file == "cgroup.subtree_control") {
+    if (at->below.empty()) return is_one_of({"+io", "-io"});
+    return task && task->task == with_root(group) &&
+           is_one_of({"+cpuset", "-cpuset", "+cpu", "-cpu"});
+  }
+  const bool is_ours = group.ends_with("/" + name_ + "_home") ||
+                       group.ends_with("/" + name_ + "_loader");
+  if (file == "cgroup.type") return is_ours && text == "threaded";
+  if (file == "cpu.idle") return is_ours;
+  return at->below.size() > 1 && has(kV2Files, file);
+}
+
 Status BrokerRules::may_mark(std::string_view group,
                              std::string_view mark) const {
   const std::string prefix = name_ + ".";
-  const bool is_ours = mark.starts_with(prefix) &&
-                       mark.find_first_not_of("abcdefghijklmnopqrstuvwxyz",
-                                              prefix.size()) == mark.npos;
+  const bool is_ours =
+      mark.starts_with(prefix) && has(kMarks, mark.substr(prefix.size()));
   if (!unified() || !is_plain(group) || !v2_path(group) || !is_ours) {
     return refused("mark", group);
   }
@@ -239,11 +284,13 @@ Status BrokerRules::may_move(const ProcCgroups& now, std::string_view file,
   }
   const auto to = v1_group(mounts_, parts.group);
   if (!to || !has(kV1Lists, parts.name)) return error;
-  const Membership of = membership(name_, now);
+  const Membership of = membership(name_, mounts_, now);
   const std::optional<JobId> job = job_of(of);
   if (!job) return error;
   if (const auto ours = our_group(name_, to->group)) {
-    if (!ours->is_job || ours->job != *job) return error;
+    if (!has_our_groups(mounts_, *to) || !ours->is_job || ours->job != *job) {
+      return error;
+    }
     return Done{};
   }
   if (!is_home(*to, of, exists)) return error;
@@ -256,7 +303,7 @@ Status BrokerRules::is_of_job(const ProcCgroups& now) const {
     const auto group = now.find("");
     is = group != now.end() && slurm_groups_of(group->second);
   } else {
-    is = job_of(membership(name_, now)).has_value();
+    is = job_of(membership(name_, mounts_, now)).has_value();
   }
   if (is) return Done{};
   return Error{Code::kPermissionDenied, EPERM,

@@ -49,6 +49,8 @@ class BrokerRules {
 
  private:
   bool unified() const { return mounts_.path_of.empty(); }
+  bool may_write_v2(std::string_view group, std::string_view file,
+                    std::string_view text) const;
 
   std::string name_;
   V1Mounts mounts_;

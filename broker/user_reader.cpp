@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 
+#include "cgroup/proc_reader.h"
+
 namespace penstock {
 namespace {
 
@@ -17,7 +19,33 @@ void fail(int out, int error) {
   (void)!::write(out, &error, sizeof error);
 }
 
+constexpr int kWaits = 200;
+constexpr unsigned kWait_us = 10'000;
+
 }  // namespace
+
+std::optional<gid_t> group_of_user_process(const ProcStatus& process,
+                                           uid_t user) {
+  if (user == 0 || process.real_uid != user || !process.has_one_user ||
+      process.real_gid == 0) {
+    return std::nullopt;
+  }
+  return process.real_gid;
+}
+
+void read_as_process(const char* path, pid_t process, uid_t user, int out) {
+  const Result<ProcReader> proc = ProcReader::open();
+  if (!proc) return fail(out, proc.error().saved_errno);
+  for (int i = 0; i < kWaits; ++i) {
+    const Result<ProcStatus> status = proc->status(process);
+    if (!status) return fail(out, status.error().saved_errno);
+    if (const auto group = group_of_user_process(*status, user)) {
+      return read_as_user(path, user, *group, out);
+    }
+    ::usleep(kWait_us);
+  }
+  fail(out, EPERM);
+}
 
 void read_as_user(const char* path, uid_t uid, gid_t gid, int out) {
   if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 ||

@@ -68,9 +68,25 @@ Result<SchedStat> parse_schedstat(std::string_view text) {
   return stat;
 }
 
+namespace {
+
+// "1000 1000 1000 1000": the first; whether all four are equal.
+template <class T>
+bool take_ids(std::string_view& text, T& id, bool& are_equal) {
+  if (!take_number(text, id)) return false;
+  int equal = 1;
+  T other{};
+  while (take_number(text, other) && other == id) ++equal;
+  are_equal = equal == 4;
+  return true;
+}
+
+}  // namespace
+
 Result<ProcStatus> parse_status(std::string_view text) {
   ProcStatus status;
   bool has_tgid = false, has_uid = false, has_gid = false;
+  bool one_uid = false, one_gid = false;
   while (!text.empty()) {
     std::string_view line = take_line(text);
     std::string_view rest = line;
@@ -79,9 +95,9 @@ Result<ProcStatus> parse_status(std::string_view text) {
     if (key == "Tgid:") {
       good = has_tgid = take_number(rest, status.tgid);
     } else if (key == "Uid:") {
-      good = has_uid = take_number(rest, status.real_uid);
+      good = has_uid = take_ids(rest, status.real_uid, one_uid);
     } else if (key == "Gid:") {
-      good = has_gid = take_number(rest, status.real_gid);
+      good = has_gid = take_ids(rest, status.real_gid, one_gid);
     } else if (key == "NSpid:") {
       auto pids = parse_pid_list(rest);
       good = pids.ok();
@@ -92,6 +108,7 @@ Result<ProcStatus> parse_status(std::string_view text) {
   if (!has_tgid || !has_uid || !has_gid) {
     return invalid("/proc/PID/status: no Tgid, Uid or Gid");
   }
+  status.has_one_user = one_uid && one_gid;
   return status;
 }
 

@@ -46,6 +46,8 @@ struct ProcStatus {
   pid_t tgid = 0;  // the process that a thread belongs to
   uid_t real_uid = 0;
   gid_t real_gid = 0;
+  // Real, effective, saved and file system ids are equal.
+  bool has_one_user = false;
   std::vector<pid_t> ns_pids;  // outermost namespace first; may be empty
 };
 [[nodiscard]] Result<ProcStatus> parse_status(std::string_view text);

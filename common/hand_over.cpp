@@ -26,9 +26,21 @@ Result<std::vector<std::string>> names_in(int dir_fd, const std::string& what) {
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(stream.get())) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
+    // Of the file system itself.
+    const bool is_its_own = name == "." || name == ".." ||
+                            name == "lost+found" || name.starts_with(".nfs");
+    if (!is_its_own) names.emplace_back(name);
   }
   return names;
+}
+
+// Not a link, nor a file that has another name too: the new owner may have had
+// the directory before.
+bool is_roots_file(int dir_fd, const std::string& name) {
+  struct stat found {};
+  return ::fstatat(dir_fd, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+         found.st_uid == 0 && found.st_nlink == 1 &&
+         (S_ISREG(found.st_mode) || S_ISSOCK(found.st_mode));
 }
 
 }  // namespace
@@ -61,6 +73,7 @@ Status hand_over(const std::string& path, const std::string& what, uid_t owner,
                      user + " " + path};
   }
   for (const std::string& name : *names) {
+    if (!is_roots_file(dir.get(), name)) continue;
     if (::fchownat(dir.get(), name.c_str(), owner, gid_t(-1),
                    AT_SYMLINK_NOFOLLOW) != 0 &&
         errno != ENOENT) {

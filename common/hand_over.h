@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// Changes the owner of the directory and of root's files in it. Does nothing if
+// Changes the owner of the directory and of root's plain files in it. Does nothing if
 // the directory is not root's, or is missing. `what` begins error messages.
 //   is_ours  whether a file of this name is the daemon's. With any other file
 //            in it the directory is another program's too, and stays as it is.

@@ -38,9 +38,15 @@ Status make(const std::string& path) {
 
 }  // namespace
 
-Status give_state_dir(const std::string& path, uid_t owner) {
+Status give_state_dir(const std::string& path, uid_t owner,
+                      const std::string& socket_path) {
   Status made = make(path);
-  return made ? hand_over(path, named(path), owner, is_state) : made;
+  if (!made) return made;
+  return hand_over(path, named(path), owner, [&](std::string_view name) {
+    return is_state(name) ||
+           name ==
+               std::string_view(socket_path).substr(socket_path.rfind('/') + 1);
+  });
 }
 
 Result<UniqueFd> open_state_dir(const std::string& path, uid_t owner) {

@@ -13,8 +13,10 @@
 namespace penstock {
 
 // Makes the directory, or gives the present one of root's, to this owner.
+// socket_path: SocketPath, whose file may be in it.
 // REQUIRES: root. Errors: as hand_over(), or it cannot be made.
-[[nodiscard]] Status give_state_dir(const std::string& path, uid_t owner);
+[[nodiscard]] Status give_state_dir(const std::string& path, uid_t owner,
+                                    const std::string& socket_path);
 
 // Opens the directory; creates it if missing.
 //   owner  -1: the caller. Root may open the directory of AgentUser.

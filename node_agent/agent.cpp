@@ -211,6 +211,9 @@ void Agent::stop() {
 
 void Agent::reload(Config config) {
   keep_fixed(node_.config, config);
+  if (Status given = node_.machine.broker.give_directories(); !given) {
+    log_warning("{}", given.error().message);
+  }
   node_.config = std::move(config);
   set_log_level(log_level_named(node_.config.log_level));
   pools_.look_up();

@@ -30,7 +30,6 @@
 #include "node_agent/home_finder.h"
 #include "node_agent/home_split.h"
 #include "node_agent/last_sweep.h"
-#include "node_agent/report_dir.h"
 
 namespace penstock {
 namespace {
@@ -94,21 +93,22 @@ struct Kernel {
   BrokeredSched sched;
   std::unique_ptr<Backend> backend;
 
-  Kernel(UniqueFd socket, UniqueFd cgroup_root, ProcReader proc_reader)
-      : broker(std::move(socket)),
+  Kernel(UniqueFd socket, int patience_s, UniqueFd cgroup_root,
+         ProcReader proc_reader)
+      : broker(std::move(socket), patience_s),
         fs(std::move(cgroup_root), broker),
         proc(std::move(proc_reader), broker),
         sched(broker) {}
 };
 
 Result<std::unique_ptr<Kernel>> open_kernel(const Config& config,
-                                            UniqueFd broker) {
+                                            UniqueFd broker, int patience_s) {
   Result<UniqueFd> root = CgroupFs::open_root(config.cgroup_root);
   if (!root) return std::move(root).error();
   Result<ProcReader> proc = ProcReader::open();
   if (!proc) return std::move(proc).error();
-  auto kernel = std::make_unique<Kernel>(std::move(broker), *std::move(root),
-                                         *std::move(proc));
+  auto kernel = std::make_unique<Kernel>(std::move(broker), patience_s,
+                                         *std::move(root), *std::move(proc));
   Result<std::unique_ptr<Backend>> backend = open_backend(
       config.cgroup_root, kernel->fs, kernel->proc, kernel->sched,
       {config.cgroup_name, config.away_yields, config.always_moves});
@@ -175,16 +175,11 @@ uid_t user_to_become(const Config& config) {
   return user.value_or(0);
 }
 
-Status give_directories(const Config& config, uid_t owner) {
-  if (Status given = give_report_dir(config.report_dir, owner); !given) {
-    log_warning("{}; until then no reports are written", given.error().message);
-  }
-  return give_state_dir(config.state_dir, owner);
-}
-
-int forget_term(const Config& config) {
+int forget_term(const Arguments& arguments, const Config& config) {
   const uid_t user = user_to_become(config);
-  Status ready = give_state_dir(config.state_dir, user);
+  Result<UniqueFd> broker = start_broker(arguments.of_broker());
+  if (!broker) return complain(broker.error());
+  Status ready = BrokerClient(*std::move(broker)).give_directories();
   if (ready && user != 0) ready = become_user(user);
   if (!ready) return complain(ready.error());
   Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
@@ -238,21 +233,20 @@ int serve(const Arguments& arguments, Config config) {
     log_debug("setpriority: {}", std::strerror(errno));
   }
   const uid_t user = user_to_become(config);
-  Status ready = give_directories(config, user);
-  if (!ready) return complain(ready.error());
   Result<UniqueFd> broker = start_broker(arguments.of_broker());
   if (!broker) return complain(broker.error());
   Result<UniqueFd> guardians_broker = start_broker(arguments.of_broker());
   if (!guardians_broker) return complain(guardians_broker.error());
-  if (user != 0) ready = become_user(user);
+  Result<std::unique_ptr<Kernel>> guardians_kernel =
+      open_kernel(config, *std::move(guardians_broker), /*patience_s=*/0);
+  if (!guardians_kernel) return complain(guardians_kernel.error());
+  Status ready = (*guardians_kernel)->broker.give_directories();
+  if (ready && user != 0) ready = become_user(user);
   if (!ready) return complain(ready.error());
   Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
   if (!state_dir) return complain(state_dir.error());
   Result<UniqueFd> lock = take_lock(state_dir->get());
   if (!lock) return complain(lock.error());
-  Result<std::unique_ptr<Kernel>> guardians_kernel =
-      open_kernel(config, *std::move(guardians_broker));
-  if (!guardians_kernel) return complain(guardians_kernel.error());
   Result<Guardian> guardian = Guardian::start([&] {
     broker->reset();
     clean_up_after(**guardians_kernel, state_dir->get());
@@ -260,7 +254,7 @@ int serve(const Arguments& arguments, Config config) {
   if (!guardian) return complain(guardian.error());
   guardians_kernel->reset();
   Result<std::unique_ptr<Kernel>> kernel =
-      open_kernel(config, *std::move(broker));
+      open_kernel(config, *std::move(broker), BrokerClient::kPatience_s);
   if (!kernel) return complain(kernel.error());
 
   return run_agent(arguments, std::move(config), **kernel, *guardian,
@@ -304,7 +298,7 @@ int run(int argc, char** argv) {
     return kExitFailure;
   }
   set_log_level(log_level_named(config->log_level));
-  if (arguments.reset_term) return forget_term(*config);
+  if (arguments.reset_term) return forget_term(arguments, *config);
   return serve(arguments, *std::move(config));
 }
 

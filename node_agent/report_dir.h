@@ -8,11 +8,6 @@
 
 namespace penstock {
 
-// Gives the directory of root's to this owner. REQUIRES: root, and SIGCHLD is
-// ignored. A child does it, and is waited for 5 s at most.
-// Errors: as hand_over();  kUnavailable  the file system does not answer.
-[[nodiscard]] Status give_report_dir(const std::string& path, uid_t owner);
-
 // Calls back with why no reports can be written to ReportDir: it is missing,
 // another user's, or open to others; "": they can. A child looks, because the
 // directory may be on a network file system without its server.

@@ -31,7 +31,7 @@ void read_user_file(BoundedChildren& children, const BrokerClient& broker,
   work.what = path;
   work.user = uid;
   work.elsewhere = [&](int out) {
-    return broker.read_user_file(path, process, out);
+    return broker.read_user_file(path, process, uid, out);
   };
   work.deadline_ms = kUserFileDeadline_ms;
   work.max_bytes = 1 + kMaxUserFileBytes;  // the mark of success, and the file

@@ -20,7 +20,7 @@ class LocalBroker final : public BrokerClient {
   Result<UniqueFd> open_proc_events() const override { return none(); }
   Result<UniqueFd> listen() const override { return listen_at(socket_path_); }
   void stop_listening() const override { ::unlink(socket_path_.c_str()); }
-  Status read_user_file(const std::string&, pid_t, int) const override {
+  Status read_user_file(const std::string&, pid_t, uid_t, int) const override {
     return none();
   }
   Status write_metrics(const std::string&, const std::string&,
@@ -30,6 +30,7 @@ class LocalBroker final : public BrokerClient {
   Status remove_metrics(const std::string&, int) const override {
     return none();
   }
+  Status give_directories() const override { return Done{}; }
   uint64_t sweep_caches(uint64_t, uint64_t) const override { return 0; }
 
  private:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "broker/cpu_bits.h"
+#include "broker/user_reader.h"
 #include "common/memfd.h"
 #include "common/whole_file.h"
 #include "tests/unit/catch.h"
@@ -44,7 +45,8 @@ struct Fixture {
                   machine.proc(),
                   machine.sched(),
                   BrokerRules("penstock", machine.mounts()),
-                  {run.path() / "socket", [this] { return metrics_file; }}};
+                  {.socket_path = run.path() / "socket",
+                   .metrics_file = [this] { return metrics_file; }}};
 };
 
 BrokerRequest make(const std::string& path) {
@@ -125,14 +127,16 @@ TEST_CASE("the socket's file is removed with the desk, but not another's") {
   const auto is_there = [&] { return ::access(path.c_str(), F_OK) == 0; };
   {
     BrokerDesk desk(f.machine.fs(), f.machine.proc(), f.machine.sched(),
-                    BrokerRules("penstock", {}), {path, [] { return ""; }});
+                    BrokerRules("penstock", {}),
+                    {.socket_path = path, .metrics_file = [] { return ""; }});
     CHECK(desk.carry_out({.verb = Verb::kListen}, {}).fd);
     CHECK(is_there());
   }
   CHECK_FALSE(is_there());
   {
     BrokerDesk desk(f.machine.fs(), f.machine.proc(), f.machine.sched(),
-                    BrokerRules("penstock", {}), {path, [] { return ""; }});
+                    BrokerRules("penstock", {}),
+                    {.socket_path = path, .metrics_file = [] { return ""; }});
     (void)desk.carry_out({.verb = Verb::kListen}, {});
     CHECK(f.desk.carry_out({.verb = Verb::kListen}, {}).fd);
   }
@@ -167,6 +171,7 @@ std::vector<UniqueFd> file_with(const std::string& text) {
   Result<UniqueFd> file = create_memfd("test");
   REQUIRE(file);
   REQUIRE(write_whole(file->get(), text) == 0);
+  REQUIRE(::fcntl(file->get(), F_ADD_SEALS, F_SEAL_WRITE) == 0);
   std::vector<UniqueFd> fds;
   fds.push_back(*std::move(file));
   return fds;
@@ -189,4 +194,40 @@ TEST_CASE("metrics are written to the file that penstock.conf names, only") {
   CHECK(::access(path.c_str(), F_OK) != 0);
   CHECK(f.refusal({.verb = Verb::kWriteMetrics, .path = path}) ==
         Code::kPermissionDenied);  // without descriptors
+}
+
+TEST_CASE("no file is read as root, nor as another user than the process's") {
+  Fixture f;
+  const auto answer = [&](int64_t user) {
+    return answer_to(f, {.verb = Verb::kReadUserFile,
+                         .id = 100,
+                         .numbers = {user, 0},
+                         .path = "/etc/shadow"});
+  };
+  for (const int64_t root : {int64_t{0}, int64_t{1} << 32, int64_t{-1}}) {
+    CHECK_THAT(answer(root), Catch::Matchers::ContainsSubstring("as root"));
+  }
+  CHECK(group_of_user_process(
+            {.real_uid = 5, .real_gid = 8, .has_one_user = true}, 5) ==
+        gid_t{8});
+  CHECK_FALSE(group_of_user_process(
+      {.real_uid = 5, .real_gid = 8, .has_one_user = false}, 5));
+  CHECK_FALSE(group_of_user_process(
+      {.real_uid = 5, .real_gid = 8, .has_one_user = true}, 6));
+  CHECK_FALSE(group_of_user_process(
+      {.real_uid = 0, .real_gid = 8, .has_one_user = true}, 0));
+}
+
+TEST_CASE("descriptors of other kinds are refused") {
+  Fixture f;
+  f.metrics_file = f.run.path() / "p.prom";
+  const BrokerRequest write{.verb = Verb::kWriteMetrics,
+                            .path = f.metrics_file};
+  std::vector<UniqueFd> open_file;
+  open_file.emplace_back(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
+  CHECK_THAT(answer_to(f, write, std::move(open_file)),
+             Catch::Matchers::ContainsSubstring("without its descriptors"));
+  std::vector<UniqueFd> fds = file_with("x 1\n");
+  fds.emplace_back(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  CHECK_FALSE(f.desk.carry_out(write, fds).reply.status);
 }

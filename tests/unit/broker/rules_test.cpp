@@ -59,7 +59,8 @@ TEST_CASE("v1: groups are made and removed only below our name") {
   for (const char* other :
        {"", "cpuset", "cpuset/", "cpuset/other", "cpuset/penstock2",
         "cpuset/penstock/job_x", "cpuset/penstock/job_7/more",
-        "cpuset/penstock/../other", "devices/penstock",
+        "cpuset/penstock/../other", "devices/penstock", "memory/penstock",
+        "freezer/penstock/job_7", "cpuacct/penstock/job_7",
         "cpuset/slurm_n1/uid_1000/job_7"}) {
     CAPTURE(other);
     CHECK_FALSE(v1().may_make(other));
@@ -109,6 +110,16 @@ TEST_CASE("v1: a thread goes to its own job's groups and back, no further") {
   CHECK_FALSE(v1_moves({}, "cpuset/penstock/job_7/tasks"));
 }
 
+TEST_CASE("v1: a user's group that is named like a job's makes no job") {
+  const std::string users = "/user.slice/uid_1000/job_7";
+  CHECK_FALSE(v1().is_of_job({{"name=systemd", kJob}, {"", kJob}}));
+  CHECK_FALSE(v1().is_of_job({{"freezer", users}}));
+  CHECK_FALSE(v1_moves({{"name=systemd", kJob}, {"cpuset", "/"}},
+                       "cpuset/penstock/job_7/tasks"));
+  CHECK_FALSE(v1_moves(kAtHome, "memory/penstock/job_7/tasks"));
+  CHECK_FALSE(v1_moves(kAtHome, "freezer/penstock/job_7/tasks"));
+}
+
 TEST_CASE("v2: groups are made in tasks' groups, and removed below the scope") {
   CHECK(v2().may_make(kTask + "/penstock_home"));
   CHECK(v2().may_make(kTask + "/penstock_loader"));
@@ -131,6 +142,16 @@ TEST_CASE("v2: only Penstock's control files and marks, below Slurm's scope") {
   CHECK(v2().may_write(kTask + "/penstock_home/cgroup.type", "threaded"));
   CHECK(v2().may_mark(kScope + "/job_7", "penstock.cpus"));
 
+  CHECK(v2().may_write(kTask + "/cgroup.subtree_control", "+cpuset"));
+  CHECK(v2().may_write(kTask + "/penstock_loader/cpu.idle", "1"));
+  CHECK(v2().may_write(kScope + "/job_7/cpu.max", "max 100000\n"));
+
+  CHECK_FALSE(v2().may_write(kScope + "/cgroup.subtree_control", "-memory"));
+  CHECK_FALSE(v2().may_write(kTask + "/cgroup.subtree_control", "-memory"));
+  CHECK_FALSE(v2().may_write(kScope + "/job_7/cgroup.subtree_control", "-cpu"));
+  CHECK_FALSE(v2().may_write(kScope + "/job_7/cgroup.type", "threaded"));
+  CHECK_FALSE(v2().may_write(kScope + "/cpu.weight", "1"));
+  CHECK_FALSE(v2().may_mark(kScope + "/job_7", "penstock.other"));
   CHECK_FALSE(v2().may_write(kScope + "/job_7/memory.max", "1"));
   CHECK_FALSE(v2().may_write(kScope + "/job_7/cgroup.kill", "1"));
   CHECK_FALSE(v2().may_write(kScope + "/job_7/cgroup.procs", "1"));

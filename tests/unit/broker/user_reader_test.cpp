@@ -46,11 +46,12 @@ std::string read_as_nobody(const std::string& path) {
   const UniqueFd in(ends[0]);
   UniqueFd out(ends[1]);
   Workers workers;
-  REQUIRE(workers.start(
-      [&](int answer, int) {
-        read_as_user(path.c_str(), kNobody, kNobody, answer);
-      },
-      out.get()));
+  REQUIRE(workers.start({.body =
+                             [&](int answer, int) {
+                               read_as_user(path.c_str(), kNobody, kNobody,
+                                            answer);
+                             }},
+                        out.get()));
   out.reset();
   std::string answer;
   char block[4096];

@@ -93,6 +93,11 @@ TEST_CASE("status with namespaces and with a name like a field is parsed") {
   REQUIRE(status);
   CHECK(status->real_uid == 5);
   CHECK(status->real_gid == 8);
+  CHECK_FALSE(status->has_one_user);
+  CHECK(parse_status("Tgid:\t7\nUid:\t5\t5\t5\t5\nGid:\t8\t8\t8\t8\n")
+            ->has_one_user);
+  CHECK_FALSE(parse_status("Tgid:\t7\nUid:\t5\t5\t5\t5\nGid:\t8\t8\t8\t0\n")
+                  ->has_one_user);
   CHECK(status->ns_pids == std::vector<pid_t>{700, 40, 7});
   CHECK_FALSE(parse_status("Tgid:\t7\n").ok());
   CHECK_FALSE(parse_status("Tgid:\t7\nUid:\t5\t5\t5\t5\n").ok());

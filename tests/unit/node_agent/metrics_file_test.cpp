@@ -67,12 +67,13 @@ class Daemon {
  private:
   // As the broker does it.
   Status work(int out, const std::function<Status()>& change) {
-    return workers_.start(
-        [&](int answer, int) {
-          const Status done = change();
-          (void)write_whole(answer, done ? "=" : done.error().message);
-        },
-        out);
+    return workers_.start({.body =
+                               [&](int answer, int) {
+                                 const Status done = change();
+                                 (void)write_whole(
+                                     answer, done ? "=" : done.error().message);
+                               }},
+                          out);
   }
 
   EventLoop loop_;
