@@ -1,5 +1,8 @@
 #include "node_agent/report_dir.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "common/admin_file.h"
@@ -11,6 +14,26 @@ namespace {
 constexpr uint64_t kDeadline_ms = 10'000;
 constexpr size_t kMaxMessageBytes = 8192;
 
+constexpr int kWaits = 100;
+constexpr unsigned kWait_us = 50'000;
+
+// The broker gives the directory to penstockd's user, and may still be at it.
+bool may_be_given(const std::string& path) {
+  struct stat found {};
+  return ::geteuid() != 0 && ::stat(path.c_str(), &found) == 0 &&
+         found.st_uid == 0;
+}
+
+// Runs in the child.
+void look(const std::string& path, const std::string& what, int out) {
+  Result<UniqueFd> directory = open_admin_directory(path, what);
+  for (int i = 0; !directory && may_be_given(path) && i < kWaits; ++i) {
+    ::usleep(kWait_us);
+    directory = open_admin_directory(path, what);
+  }
+  if (!directory) (void)!write_whole(out, directory.error().message);
+}
+
 }  // namespace
 
 void check_report_dir(BoundedChildren& children, const std::string& path,
@@ -19,10 +42,7 @@ void check_report_dir(BoundedChildren& children, const std::string& path,
   work.what = "ReportDir=" + path;
   work.deadline_ms = kDeadline_ms;
   work.max_bytes = kMaxMessageBytes;
-  work.body = [&](int out) {
-    const Result<UniqueFd> directory = open_admin_directory(path, work.what);
-    if (!directory) (void)!write_whole(out, directory.error().message);
-  };
+  work.body = [&](int out) { look(path, work.what, out); };
   children.start(
       work, [callback = std::move(callback)](const Result<std::string>& fault) {
         callback(fault ? *fault : fault.error().message);

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/temp_dir.h"
@@ -48,4 +49,22 @@ TEST_CASE("a missing report directory, and a link to one, are faults") {
   const auto link = dir.path() / "link";
   std::filesystem::create_directory_symlink(dir.path(), link);
   CHECK(fault_of(link.string()) != "");
+}
+
+TEST_CASE("a directory that is being given to penstockd's user has no fault") {
+  if (::geteuid() != 0) {
+    WARN("skipped: only root can give a directory away");
+    return;
+  }
+  constexpr uid_t kUser = 64001;
+  const TempDir dir;
+  const pid_t giver = ::fork();
+  if (giver == 0) {
+    ::usleep(200'000);
+    ::_exit(::chown(dir.path().c_str(), kUser, -1) == 0 ? 0 : 1);
+  }
+  REQUIRE(::seteuid(kUser) == 0);
+  const std::string fault = fault_of(dir.path());
+  REQUIRE(::seteuid(0) == 0);
+  CHECK(fault == "");
 }
