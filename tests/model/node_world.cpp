@@ -9,6 +9,7 @@
 #include "common/options.h"
 #include "node_agent/home_finder.h"
 #include "node_agent/last_sweep.h"
+#include "tests/model/garbage.h"
 
 namespace penstock::model {
 namespace {
@@ -177,7 +178,7 @@ void NodeWorld::act() {
       trial_.did("job {} is {}", job->id, job->is_busy ? "busy" : "idle");
       return;
     case 10:
-      return send_garbage();
+      return send_garbage(trial_, client_);
     case 11:
       return administer();
     default:
@@ -432,37 +433,6 @@ void NodeWorld::let_run(double seconds) {
 }
 
 // --- Others
-
-// Random bytes, often behind a valid header, from a user or (if it does not
-// name a process) from root.
-void NodeWorld::send_garbage() {
-  alignas(8) unsigned char packet[1100];
-  for (unsigned char& byte : packet) {
-    byte = trial_.one_in(2) ? 0 : (unsigned char)trial_.below(256);
-  }
-  static const std::vector<size_t> kSizes = {0,
-                                             3,
-                                             sizeof(penstock_header),
-                                             sizeof(penstock_limit),
-                                             sizeof(penstock_hello),
-                                             sizeof(penstock_status),
-                                             sizeof(penstock_thread),
-                                             sizeof(penstock_task_start),
-                                             sizeof(penstock_task_exit),
-                                             sizeof(penstock_step_end),
-                                             1024,
-                                             1025};
-  const size_t size = trial_.one_of(kSizes);
-  const auto type = uint16_t(1 + trial_.below(11));
-  if (!trial_.one_in(4) && size >= sizeof(penstock_header)) {
-    const penstock_header header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION,
-                                    type, uint32_t(size), 7};
-    std::memcpy(packet, &header, sizeof header);
-  }
-  const pid_t pid = pid_t(1000 + trial_.below(400));
-  trial_.did("process {} sends {} bytes of type {}", pid, size, type);
-  client_.send(pid, uid_t(1000 + trial_.below(3)), packet, size);
-}
 
 void NodeWorld::administer() {
   switch (trial_.below(40)) {

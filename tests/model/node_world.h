@@ -46,7 +46,6 @@ class NodeWorld {
   void tell(SimJob& job);
   void let_run(double seconds);
   // Others
-  void send_garbage();
   void administer();
   SimJob* random_job();
 
