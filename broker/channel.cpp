@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 namespace penstock {
 namespace {
@@ -62,9 +63,9 @@ Status send_datagram(int socket, std::span<const std::byte> bytes,
 
 Result<Datagram> receive_datagram(int socket, size_t max_bytes) {
   Datagram got;
-  got.bytes.resize(max_bytes);
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(max_bytes);
   alignas(cmsghdr) std::array<char, kControlBytes> control{};
-  iovec part{got.bytes.data(), got.bytes.size()};
+  iovec part{buffer.get(), max_bytes};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -80,7 +81,7 @@ Result<Datagram> receive_datagram(int socket, size_t max_bytes) {
     return Error{Code::kLimit, EMSGSIZE,
                  std::string(kWhat) + ": a message is too long"};
   }
-  got.bytes.resize(static_cast<size_t>(size));
+  got.bytes.assign(buffer.get(), buffer.get() + size);
   return got;
 }
 
