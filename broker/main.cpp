@@ -109,8 +109,8 @@ int run(int argc, char** argv) {
     if ((word != "-f" && word != "--config") || i + 1 == argc) {
       std::fprintf(stderr,
                    "usage: penstock-broker [-f FILE] [--version]\n"
-                   "penstockd and its service start it; its standard input "
-                   "is their socket\n");
+                   "penstockd starts it; its standard input is their "
+                   "socket\n");
       return kUsage;
     }
     arguments = {argv[++i], true};

@@ -8,8 +8,9 @@ bool is_report(std::string_view name) {
   if (name.starts_with('.') && name.ends_with(".new")) {
     name = name.substr(1, name.size() - 5);
   }
-  return (name.ends_with(".json") || name.ends_with(".txt")) &&
-         name.find_first_not_of("0123456789.", 0) == name.rfind('.') + 1;
+  return name.find_first_of("0123456789") == 0 &&
+         (name.ends_with(".json") || name.ends_with(".txt")) &&
+         name.find_first_not_of("0123456789.") == name.rfind('.') + 1;
 }
 
 Status give_report_dir(const std::string& path, uid_t owner) {

@@ -27,6 +27,10 @@ namespace {
   ::_exit(0);
 }
 
+void end_child(int pidfd) {
+  ::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
+}
+
 }  // namespace
 
 // Kills those that are late: a user can stop a child with the user's rights, so
@@ -35,11 +39,15 @@ void Workers::forget_ended() {
   const uint64_t now_ns = monotonic_ns();
   std::erase_if(running_, [&](const Child& child) {
     if (now_ns >= child.deadline_ns) {
-      ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+      end_child(child.pidfd.get());
     }
     pollfd ended{child.pidfd.get(), POLLIN, 0};
     return ::poll(&ended, 1, 0) == 1;
   });
+}
+
+Workers::~Workers() {
+  for (const Child& child : running_) end_child(child.pidfd.get());
 }
 
 Status Workers::start(const Work& work, int out, int in) {

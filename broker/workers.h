@@ -37,6 +37,13 @@ class Workers {
   static constexpr size_t kMostOfUsers = 24;
   static constexpr size_t kMostOf = 4;
 
+  Workers() = default;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  // Kills the children: none outlives its broker, unless it hangs in the
+  // kernel.
+  ~Workers();
+
  private:
   struct Child {
     UniqueFd pidfd;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "broker/cpu_bits.h"
+#include "broker/report_dir.h"
 #include "broker/user_reader.h"
 #include "common/memfd.h"
 #include "common/whole_file.h"
@@ -230,4 +231,55 @@ TEST_CASE("descriptors of other kinds are refused") {
   std::vector<UniqueFd> fds = file_with("x 1\n");
   fds.emplace_back(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   CHECK_FALSE(f.desk.carry_out(write, fds).reply.status);
+}
+
+TEST_CASE("StateDir and ReportDir of root's go to AgentUser") {
+  if (::geteuid() != 0) {
+    WARN("skipped: only root can give directories away");
+    return;
+  }
+  ::signal(SIGCHLD, SIG_IGN);
+  constexpr uid_t kUser = 64001;
+  const FakeMachine machine;
+  const TempDir run;
+  run.write("reports/7.json", "{}");
+  BrokerDesk desk(machine.fs(), machine.proc(), machine.sched(),
+                  BrokerRules("penstock", machine.mounts()),
+                  {.socket_path = run.path() / "state/agent",
+                   .state_dir = run.path() / "state",
+                   .report_dir = run.path() / "reports",
+                   .user = kUser,
+                   .metrics_file = [] { return ""; }});
+  const auto owner = [&](const char* name) {
+    struct stat found {};
+    REQUIRE(::stat((run.path() / name).c_str(), &found) == 0);
+    return found.st_uid;
+  };
+  const auto give = [&] {
+    return desk.carry_out({.verb = Verb::kGiveDirectories}, {}).reply.status;
+  };
+  REQUIRE(give());
+  CHECK(owner("state") == kUser);
+  // A child gives the reports.
+  for (int i = 0; i < 1000 && owner("reports") != kUser; ++i) ::usleep(10'000);
+  CHECK(owner("reports") == kUser);
+  CHECK(owner("reports/7.json") == kUser);
+
+  // As a service manager takes it back, with a socket left behind.
+  run.write("state/agent", "");
+  REQUIRE(::chown((run.path() / "state").c_str(), 0, -1) == 0);
+  REQUIRE(give());
+  CHECK(owner("state") == kUser);
+}
+
+TEST_CASE("reports are known by their names") {
+  for (const char* name : {"7.json", "7.txt", "7.12.json", ".7.json.new"}) {
+    CAPTURE(name);
+    CHECK(is_report(name));
+  }
+  for (const char* name : {"", "a.json", "7.csv", "7", ".7.json", "7.json.new",
+                           "7x.json", ".new", "..json", "passwd"}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_report(name));
+  }
 }

@@ -105,3 +105,37 @@ TEST_CASE("missing, oversized and irregular files are refused") {
   CHECK(error_of(files.path("fifo")) == EFBIG);
   CHECK(error_of("/dev/zero") == EFBIG);
 }
+
+TEST_CASE(
+    "a task that is still root's is waited for, and then its user reads") {
+  if (!is_root()) return;
+  const Files files;
+  const std::string path = files.write("profile", "text");
+  int ends[2], go[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  REQUIRE(::pipe2(go, O_CLOEXEC) == 0);
+  const pid_t task = ::fork();
+  if (task == 0) {
+    ::usleep(200'000);
+    char byte = 0;
+    const bool is_user = ::setresgid(kNobody, kNobody, kNobody) == 0 &&
+                         ::setresuid(kNobody, kNobody, kNobody) == 0;
+    ::close(go[1]);
+    if (is_user) (void)!::read(go[0], &byte, 1);  // until the test is over
+    ::_exit(0);
+  }
+  const UniqueFd in(ends[0]), go_on(go[1]);
+  UniqueFd out(ends[1]);
+  ::close(go[0]);
+  Workers workers;
+  REQUIRE(workers.start({.body =
+                             [&](int answer, int) {
+                               read_as_process(path.c_str(), task, kNobody,
+                                               answer);
+                             }},
+                        out.get()));
+  out.reset();
+  char answer[16] = {};
+  REQUIRE(::read(in.get(), answer, 1) == 1);
+  CHECK(answer[0] == '=');
+}
