@@ -17,7 +17,8 @@ BOXES = {
     "ctld": (330, 140, 220, 90, "penstockctld", [
         "one per cluster:", "prediction, plan, history"], True),
     "agent": (330, 330, 220, 110, "penstockd", [
-        "one per node, root:", "cgroups, sampling, plan", "of the node, reports"],
+        "one per node: sampling, plan,", "reports; as root only through",
+        "its two penstock-brokers"],
               True),
     "command": (640, 140, 200, 90, "penstock", [
         "report, top, jobs, nodes,", "predict, what-if, ..."], True),
