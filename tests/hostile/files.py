@@ -157,13 +157,14 @@ def profile_on_fuse(site):
 @attack("mounts two thousand folders in its own namespace", "mounts")
 def mount_storm(site):
     lock_memory.enter_namespaces()
+    # On itself: a folder with mounts of the machine below may not be copied.
     folder = pathlib.Path(site.home, "mounted")
     folder.mkdir(exist_ok=True)
+    path = str(folder).encode()
     count = 0
     while site.goes_on():
         if count < 2000:
-            check(libc.mount(b"/tmp", str(folder).encode(), None, MS_BIND,
-                             None), "mount")
+            check(libc.mount(path, path, None, MS_BIND, None), "mount")
             count += 1
         else:
             time.sleep(0.01)
