@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 namespace penstock {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cstdint>
+
 namespace penstock::model {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "tests/unit/link/private_munge.h"
 #include "tests/unit/loader/c_loader.h"

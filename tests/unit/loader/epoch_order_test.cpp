@@ -1,5 +1,6 @@
 #include "penstock/loader/epoch_order.h"
 
+#include <cstdint>
 #include <vector>
 
 #include "tests/unit/catch.h"

@@ -1,5 +1,6 @@
 #include "penstock/loader/sampler.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <random>

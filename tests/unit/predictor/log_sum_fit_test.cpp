@@ -1,6 +1,7 @@
 #include "predictor/log_sum_fit.h"
 
 #include <cmath>
+#include <cstdint>
 #include <random>
 
 #include "tests/unit/catch.h"

@@ -1,6 +1,7 @@
 // Contents of the page. tests/browser checks its form and its look.
 #include "report/html_report.h"
 
+#include <limits>
 #include <regex>
 
 #include "report/advice.h"

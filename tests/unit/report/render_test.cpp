@@ -1,6 +1,7 @@
 // Text views against golden files. PENSTOCK_UPDATE_GOLDEN=1 rewrites them.
 #include "report/render.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

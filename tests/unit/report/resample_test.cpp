@@ -1,5 +1,6 @@
 #include "report/resample.h"
 
+#include <cstdint>
 #include <numeric>
 #include <random>
 

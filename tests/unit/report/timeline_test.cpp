@@ -1,5 +1,6 @@
 #include "report/timeline.h"
 
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <random>
