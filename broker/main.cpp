@@ -3,6 +3,7 @@
 // input, until that one ends.
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,6 +54,19 @@ void log_refusal(const Status& status) {
   if (logged++ < kMostRefusals) log_warning("{}", status.error().message);
 }
 
+// Errors: kPermissionDenied  neither root nor AgentUser has the other end.
+Status is_penstockd(int socket, uid_t agent_user) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return system_error(errno, "the socket on the standard input");
+  }
+  if (peer.uid == 0 || peer.uid == agent_user) return Done{};
+  return Error{Code::kPermissionDenied, 0,
+               "uid " + std::to_string(peer.uid) +
+                   " has connected, which is neither root nor AgentUser"};
+}
+
 Status serve(BrokerDesk& desk, int socket) {
   for (;;) {
     Result<Datagram> got = receive_datagram(socket, kMaxBrokerDatagramBytes);
@@ -75,6 +89,9 @@ int run(const Arguments& arguments, const Config& config) {
     ::signal(signal, SIG_IGN);
   ::setsid();
   ::umask(022);
+  const uid_t agent_user = find_uid(config.agent_user).value_or(0);
+  const Status peer = is_penstockd(STDIN_FILENO, agent_user);
+  if (!peer) return complain(peer.error());
   Result<UniqueFd> root = CgroupFs::open_root(config.cgroup_root);
   if (!root) return complain(root.error());
   Result<ProcReader> proc = ProcReader::open();
@@ -92,7 +109,7 @@ int run(const Arguments& arguments, const Config& config) {
                   {.socket_path = config.socket_path,
                    .state_dir = config.state_dir,
                    .report_dir = config.report_dir,
-                   .user = find_uid(config.agent_user).value_or(0),
+                   .user = agent_user,
                    .metrics_file = metrics_file});
   const Status served = serve(desk, STDIN_FILENO);
   return served ? 0 : complain(served.error());
@@ -109,7 +126,7 @@ int run(int argc, char** argv) {
     if ((word != "-f" && word != "--config") || i + 1 == argc) {
       std::fprintf(stderr,
                    "usage: penstock-broker [-f FILE] [--version]\n"
-                   "penstockd starts it; its standard input is their "
+                   "penstockd or systemd starts it; its standard input is the "
                    "socket\n");
       return kUsage;
     }

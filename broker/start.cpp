@@ -5,11 +5,13 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 namespace penstock {
 namespace {
@@ -23,8 +25,6 @@ Result<std::string> program_path() {
   const std::string path(self.data(), static_cast<size_t>(size));
   return path.substr(0, path.rfind('/') + 1) + kProgram;
 }
-
-}  // namespace
 
 Result<UniqueFd> start_broker(const std::vector<std::string>& arguments) {
   const Result<std::string> path = program_path();
@@ -50,6 +50,28 @@ Result<UniqueFd> start_broker(const std::vector<std::string>& arguments) {
     return system_error(error, *path + " cannot be started");
   }
   return ours;
+}
+
+Result<UniqueFd> connect_broker() {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, kBrokerSocket);
+  if (!fd || ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
+                       sizeof(address)) != 0) {
+    Error error = system_error(errno, kBrokerSocket);
+    error.message +=
+        "; start penstockd.service, which needs penstock-broker.socket, or "
+        "start penstockd as root";
+    return error;
+  }
+  return fd;
+}
+
+}  // namespace
+
+Result<UniqueFd> open_broker(const std::vector<std::string>& arguments) {
+  return ::geteuid() == 0 ? start_broker(arguments) : connect_broker();
 }
 
 Status become_user(uid_t user) {

@@ -9,15 +9,19 @@
 
 namespace penstock {
 
-// The socket of a new broker, which ends when the socket is closed: starts the
-// penstock-broker in the folder of this program, with these arguments.
+// The socket of a new broker, which ends when the socket is closed. Root starts
+// the penstock-broker in the folder of this program, with these arguments. For
+// another user systemd does, at a connection to kBrokerSocket.
 // Errors: kNotFound, kIo, kPermissionDenied.
-[[nodiscard]] Result<UniqueFd> start_broker(
+[[nodiscard]] Result<UniqueFd> open_broker(
     const std::vector<std::string>& arguments);
 
-// Becomes this user for good, with the account's groups, if it has one, and
-// without capabilities. REQUIRES: root, and no other thread.
-// Errors: kIo, kPermissionDenied: the process must end.
+// Of penstock-broker.socket.
+inline constexpr const char* kBrokerSocket = "/run/penstock-broker.sock";
+
+// Root becomes this user for good, with the account's groups, if it has one,
+// and without capabilities. REQUIRES: root, and no other thread. Errors: kIo,
+// kPermissionDenied: the process must end.
 [[nodiscard]] Status become_user(uid_t user);
 
 }  // namespace penstock

@@ -165,22 +165,21 @@ void reload(Agent& agent, const Arguments& arguments) {
   notify_ready("Serving. " + refused);
 }
 
-// Whom penstockd becomes; 0: it stays root.
-uid_t user_to_become(const Config& config) {
+Status become_agent_user(const Config& config) {
+  if (::geteuid() != 0) return Done{};  // systemd has done it
   const std::optional<uid_t> user = find_uid(config.agent_user);
   if (!user) {
     log_warning("AgentUser={}: there is no such account; penstockd stays root",
                 config.agent_user);
   }
-  return user.value_or(0);
+  return user.value_or(0) == 0 ? Done{} : become_user(*user);
 }
 
 int forget_term(const Arguments& arguments, const Config& config) {
-  const uid_t user = user_to_become(config);
-  Result<UniqueFd> broker = start_broker(arguments.of_broker());
+  Result<UniqueFd> broker = open_broker(arguments.of_broker());
   if (!broker) return complain(broker.error());
   Status ready = BrokerClient(*std::move(broker)).give_directories();
-  if (ready && user != 0) ready = become_user(user);
+  if (ready) ready = become_agent_user(config);
   if (!ready) return complain(ready.error());
   Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
   if (!state_dir) return complain(state_dir.error());
@@ -232,16 +231,15 @@ int serve(const Arguments& arguments, Config config) {
   if (::setpriority(PRIO_PROCESS, 0, -10) != 0) {
     log_debug("setpriority: {}", std::strerror(errno));
   }
-  const uid_t user = user_to_become(config);
-  Result<UniqueFd> broker = start_broker(arguments.of_broker());
+  Result<UniqueFd> broker = open_broker(arguments.of_broker());
   if (!broker) return complain(broker.error());
-  Result<UniqueFd> guardians_broker = start_broker(arguments.of_broker());
+  Result<UniqueFd> guardians_broker = open_broker(arguments.of_broker());
   if (!guardians_broker) return complain(guardians_broker.error());
   Result<std::unique_ptr<Kernel>> guardians_kernel =
       open_kernel(config, *std::move(guardians_broker), /*patience_s=*/0);
   if (!guardians_kernel) return complain(guardians_kernel.error());
   Status ready = (*guardians_kernel)->broker.give_directories();
-  if (ready && user != 0) ready = become_user(user);
+  if (ready) ready = become_agent_user(config);
   if (!ready) return complain(ready.error());
   Result<UniqueFd> state_dir = open_state_dir(config.state_dir);
   if (!state_dir) return complain(state_dir.error());
@@ -291,10 +289,12 @@ int run(int argc, char** argv) {
     fmt::print("{}: ok\n", arguments.config_path);
     return kExitOk;
   }
-  if (::geteuid() != 0) {
+  if (const uid_t user = ::geteuid();
+      user != 0 && find_uid(config->agent_user) != user) {
     fmt::print(stderr,
-               "penstockd: must be started as root (it becomes AgentUser= "
-               "itself, and keeps penstock-broker as root)\n");
+               "penstockd: must be started as root, or as AgentUser={} by its "
+               "unit\n",
+               config->agent_user);
     return kExitFailure;
   }
   set_log_level(log_level_named(config->log_level));

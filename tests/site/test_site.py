@@ -67,7 +67,7 @@ class Site(site_case.SiteCase):
     def test_the_unit_has_few_rights(self):
         # The highest allowed exposure, in tenths.
         done = run(["systemd-analyze", "security", "--no-pager",
-                    "--threshold=50", "penstockd"], check=False)
+                    "--threshold=25", "penstockd"], check=False)
         print(done.stdout.strip().splitlines()[-1], flush=True)
         self.assertEqual(done.returncode, 0, done.stdout)
 

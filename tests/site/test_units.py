@@ -14,6 +14,8 @@ CONF = "/etc/slurm/penstock.conf"
 SLURM_CONF = "/etc/slurm/slurm.conf"
 STATE = "/var/lib/penstock"
 RUN = "/run/penstockctld"
+CONNECT = ("import socket; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)"
+           ".connect('/run/penstock-broker.sock')")
 SUBMIT = "SubmitNodeCores=8\nSubmitNodeBandwidth=100M\nSubmitModel=res50\n"
 
 
@@ -56,15 +58,34 @@ class Units(site_case.SiteCase):
             self.assertEqual(unit_property(unit, "StartLimitIntervalUSec"),
                              "0")
             self.assertEqual(unit_property(unit, "RestartUSec"), "5s")
-            for limit in ("TasksMax", "MemoryMax"):
-                self.assertNotIn(unit_property(unit, limit), ("", "infinity"))
-            self.assertEqual(unit_property(unit, "NoNewPrivileges"), "yes")
-            self.assertEqual(unit_property(unit, "ProtectSystem"), "strict")
-            kept = unit_property(unit, "CapabilityBoundingSet").split()
-            self.assertLess(len(kept), 10)
-        self.assertEqual(unit_property("penstockd", "ReadWritePaths").split(),
-                         ["/sys/fs/cgroup",
-                          "-/var/lib/prometheus/node-exporter"])
+            self.check_confined(unit)
+            self.assertEqual(unit_property(unit, "CapabilityBoundingSet"), "")
+
+    def check_confined(self, unit):
+        for limit in ("TasksMax", "MemoryMax"):
+            self.assertNotIn(unit_property(unit, limit), ("", "infinity"))
+        self.assertEqual(unit_property(unit, "NoNewPrivileges"), "yes")
+        self.assertEqual(unit_property(unit, "ProtectSystem"), "strict")
+
+    def test_only_the_brokers_are_root_each_in_a_unit_of_its_own(self):
+        pid = site_case.pid_of("penstockd")
+        self.assertEqual(pathlib.Path(f"/proc/{pid}").owner(), "penstock")
+        brokers = run(["systemctl", "list-units", "--plain", "--no-legend",
+                       "--state=running", "penstock-broker@*"]).stdout
+        self.assertEqual(len(brokers.splitlines()), 2, brokers)
+        for line in brokers.splitlines():
+            unit = line.split()[0]
+            self.check_confined(unit)
+            pid = site_case.pid_of(unit)
+            self.assertEqual(pathlib.Path(f"/proc/{pid}").owner(), "root")
+            self.assertEqual(
+                unit_property(unit, "ReadWritePaths").split(),
+                ["/sys/fs/cgroup", "-/run/penstock",
+                 "-/var/log/penstock/reports", "/dev/shm",
+                 "-/var/lib/prometheus/node-exporter"])
+        done = run(["runuser", "-u", site_case.USER, "--", "python3", "-c",
+                    CONNECT], check=False)
+        self.assertIn("PermissionError", done.stdout)
 
     def test_a_reload_takes_what_is_good_and_tells_what_is_not(self):
         pid = site_case.pid_of("penstockd")
