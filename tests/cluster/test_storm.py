@@ -1,10 +1,12 @@
 """A storm of jobs on many emulated nodes, with two real nodes whose grants
-must reach the kernel soon."""
+must reach the kernel soon, also beside hostile clients."""
 
 import concurrent.futures
 import itertools
 import json
 import os
+import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -22,14 +24,18 @@ RATE = float(os.environ.get("PENSTOCK_STORM_RATE", "30")) / SLOWER
 SECONDS = float(os.environ.get("PENSTOCK_STORM_SECONDS", "20"))
 DECISION_P99_MS = 250
 FULL_SIZE = 1998  # agents, in addition to the two real nodes
+MOST_MEMORY_MB = 300
+HOSTILE_S = 15  # longer than the storm's agents take to connect
 KILLS = int(os.environ.get("PENSTOCK_STORM_KILLS", "25")) // SLOWER
 
 
-class Storm(test_nodes.NodesCase):
+class StormCase(test_nodes.NodesCase):
     cluster_options = {"nodes": 2, "pools": [("net", "/dev/shm", "8G")],
-                       "timeout_s": 30}
+                       "timeout_s": 30, "users": 2}
 
-    def test_grants_are_in_the_kernel_soon_and_none_is_lost(self):
+    def run_storm(self):
+        """The figures of a storm on a controller with two real nodes, which
+        have a spanning job and short ones."""
         nodes = self.cluster.nodes
         self.submit("any", 50, nodes, self.trainer("any", 50, self.meeting()))
         self.wait_granted()
@@ -56,8 +62,10 @@ class Storm(test_nodes.NodesCase):
         print(done.stdout, done.stderr)
         self.assertEqual(done.returncode, 0)
         with open(out, encoding="utf-8") as file:
-            figures = {figure["name"]: figure for figure in
-                       json.load(file)["figures"]}
+            return {figure["name"]: figure for figure in
+                    json.load(file)["figures"]}
+
+    def check(self, figures):
         self.assertEqual(figures["lost"]["value"], 0)
         if embedded.PATIENCE > 1:
             return  # the other figures are times
@@ -67,6 +75,50 @@ class Storm(test_nodes.NodesCase):
         # the machine. At full size it is the figure of docs/benchmarks.md.
         name = ("decision_p99_ms" if AGENTS >= FULL_SIZE else "answer_p50_ms")
         self.assertLessEqual(figures[name]["value"], DECISION_P99_MS)
+
+
+class Storm(StormCase):
+    def test_grants_are_in_the_kernel_soon_and_none_is_lost(self):
+        self.check(self.run_storm())
+
+
+@unittest.skipUnless(AGENTS >= FULL_SIZE, "a part of cluster/storm_full")
+class HostileClients(StormCase):
+    """An ordinary user's clients send garbage, messages without end, and
+    queries in a loop, from before the storm until after it."""
+
+    def hostile_clients(self):
+        """Three sorts of them, as arguments of controller_load."""
+        munge = f"{self.cluster.directory}/munge.sock"
+        return [["flood", "--clients", "15"],
+                ["flood", "--clients", "10", "--frames"],
+                ["ask", "--clients", "25", "--munge", munge]]
+
+    def test_hostile_clients_neither_fill_memory_nor_drop_an_agent(self):
+        load = self.cluster.expose(self.cluster.build / "bin/controller_load")
+        port = self.cluster.controllers[0].rpartition(":")[2]
+        with concurrent.futures.ThreadPoolExecutor() as beside:
+            clients = [beside.submit(
+                self.cluster.command, load, *words, "--port", port,
+                "--seconds", str(SECONDS + HOSTILE_S),
+                user=self.cluster.users[1], timeout=SECONDS + 300)
+                for words in self.hostile_clients()]
+            figures = self.run_storm()
+            log = self.cluster.log_of("penstockctld0")
+            for client in clients:
+                done = client.result()
+                self.assertEqual(done.returncode, 0, done.stderr)
+                print(done.stdout)
+        memory_mb = self.most_memory_mb()
+        print(f"penstockctld used {memory_mb:.0f} MB at most")
+        self.assertLessEqual(memory_mb, MOST_MEMORY_MB)
+        self.assertNotIn("silent for", log)
+        self.check(figures)
+
+    def most_memory_mb(self):
+        status = pathlib.Path(
+            f"/proc/{self.cluster.controller_pid()}/status").read_text("ascii")
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
 class Killed(unittest.TestCase):
