@@ -2,43 +2,45 @@
 
 #include <algorithm>
 
-#include "common/admin_file.h"
 #include "common/options.h"
 #include "common/wire_text.h"
 #include "node_agent/plan/gpus.h"
+#include "node_agent/site_profile.h"
 #include "node_agent/user_file.h"
 
 namespace penstock {
+namespace {
+
+// The site's profile, or the built-in one of this name.
+Result<Profile> profile_named(const std::string& model,
+                              const Result<SiteProfile>& found) {
+  if (!found) return found.error();
+  if (!found->path.empty()) return parse_profile(found->text, found->path);
+  Result<Profile> builtin = builtin_profile(model);
+  if (!builtin) return std::move(builtin).error().wrap(model);
+  return builtin;
+}
+
+}  // namespace
 
 void ProfileLoader::load(Job& job) {
   const std::string model(fixed_text(job.options.model));
   if (model.empty() || job.costs.profile) return;
-  if (model.find('/') != std::string::npos) {
-    read_user_file(
-        children_, node_.machine.broker, model, job.uid,
-        job.tasks.begin()->second.id.tid,
-        [this, job_id = job.id, model](Result<std::string> text) {
-          if (text) use(job_id, *text, model);
-          if (text || !node_.registry.find_job(job_id)) return;
-          node_.registry.find_job(job_id)->note(option_flag(kOptionModel) +
-                                                ": " + text.error().message);
+  if (!reading_.insert(job.id).second) return;
+  if (model.find('/') == std::string::npos) {
+    read_site_profile(
+        children_, node_.config.profile_dir, model, job.uid,
+        [this, job_id = job.id, model](const Result<SiteProfile>& found) {
+          use(job_id, profile_named(model, found));
         });
     return;
   }
-  for (const char* suffix : {".toml", ".json"}) {
-    const std::string path = node_.config.profile_dir + "/" + model + suffix;
-    if (auto text = read_admin_file(path)) {
-      use(job.id, *text, path);
-      return;
-    }
-  }
-  Result<Profile> builtin = builtin_profile(model);
-  if (!builtin) {
-    job.note(option_flag(kOptionModel) + "=" + model + ": " +
-             builtin.error().message);
-    return;
-  }
-  take(job, *builtin);
+  read_user_file(children_, node_.machine.broker, model, job.uid,
+                 job.tasks.begin()->second.id.tid,
+                 [this, job_id = job.id, model](Result<std::string> text) {
+                   use(job_id, text ? parse_profile(*text, model)
+                                    : Result<Profile>(text.error()));
+                 });
 }
 
 void ProfileLoader::take(Job& job, Profile profile) const {
@@ -61,16 +63,15 @@ void ProfileLoader::take(Job& job, Profile profile) const {
   job.costs.profile = std::move(profile);
 }
 
-void ProfileLoader::use(JobId job_id, const std::string& text,
-                        const std::string& file_name) {
+void ProfileLoader::use(JobId job_id, Result<Profile> profile) {
+  reading_.erase(job_id);
   Job* job = node_.registry.find_job(job_id);
   if (job == nullptr) return;
-  Result<Profile> profile = parse_profile(text, file_name);
   if (!profile) {
     job->note(option_flag(kOptionModel) + ": " + profile.error().message);
     return;
   }
-  take(*job, *profile);
+  take(*job, *std::move(profile));
   replan_(GrantCause::kTaskStart);
 }
 

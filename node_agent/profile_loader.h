@@ -1,7 +1,7 @@
 // Loads the profiles that the options of jobs name.
 #pragma once
 
-#include <string>
+#include <set>
 #include <utility>
 
 #include "node_agent/bounded_child.h"
@@ -14,20 +14,21 @@ class ProfileLoader {
   ProfileLoader(Node& node, BoundedChildren& children, Replan replan)
       : node_(node), children_(children), replan_(std::move(replan)) {}
 
-  // Loads the profile that the job names, unless it has one. A name is an
-  // admin's file or a built-in profile. A path is the user's file, and is read
-  // asynchronously, with the user's rights.
+  // Loads the profile that the job names, unless it has one, asynchronously. A
+  // name is an admin's file or a built-in profile. A path is the user's file,
+  // and is read with the user's rights. What fails becomes a note of the job.
   void load(Job& job);
 
   // Makes it the job's profile, and predicts from it.
   void take(Job& job, Profile profile) const;
 
  private:
-  void use(JobId job_id, const std::string& text, const std::string& file_name);
+  void use(JobId job_id, Result<Profile> profile);
 
   Node& node_;
   BoundedChildren& children_;
   Replan replan_;
+  std::set<JobId> reading_;
 };
 
 }  // namespace penstock
