@@ -1,6 +1,7 @@
 #include "broker/start.h"
 
 #include <grp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -72,6 +73,16 @@ Result<UniqueFd> connect_broker() {
 
 Result<UniqueFd> open_broker(const std::vector<std::string>& arguments) {
   return ::geteuid() == 0 ? start_broker(arguments) : connect_broker();
+}
+
+Status end_broker(UniqueFd socket, int patience_ms) {
+  ::shutdown(socket.get(), SHUT_WR);
+  pollfd end{socket.get(), 0, 0};
+  const int ended = ::poll(&end, 1, patience_ms);
+  if (ended == 1) return Done{};
+  return Error{Code::kUnavailable, 0,
+               "the penstock-broker of a dead penstockd has not ended within " +
+                   std::to_string(patience_ms) + " ms"};
 }
 
 Status become_user(uid_t user) {

@@ -20,29 +20,32 @@ constexpr char kDismissed = 'd';
 
 class Watch {
  public:
-  Watch(int reader, const std::function<void()>& clean_up, int patience_ms,
-        std::atomic<uint32_t>& clean_ups)
+  Watch(int reader, int needed_socket, const Guardian::CleanUp& clean_up,
+        int patience_ms, std::atomic<uint32_t>& clean_ups)
       : reader_(reader),
+        needed_socket_(needed_socket),
         clean_up_(clean_up),
         patience_ms_(patience_ms),
         clean_ups_(clean_ups) {}
 
-  // Handles one heartbeat, time-out or end of the pipe. False: exit.
+  // Handles one heartbeat, time-out or end of a descriptor. False: exit.
   bool once() {
-    pollfd heard{reader_, POLLIN, 0};
-    const int ready = ::poll(&heard, 1, anything_away_ ? patience_ms_ : -1);
+    std::array<pollfd, 2> heard{{{reader_, POLLIN, 0}, {needed_socket_, 0, 0}}};
+    const int ready =
+        ::poll(heard.data(), heard.size(), anything_away_ ? patience_ms_ : -1);
     if (ready < 0) return errno == EINTR;
     if (ready == 0) {
-      clean_up_();
+      clean_up_(Guardian::Cause::kHangs);
       ++clean_ups_;
       anything_away_ = false;  // until the next heartbeat
       return true;
     }
+    if (heard[0].revents == 0) return false;  // penstockd cleans up itself
     std::array<char, 64> beats;
     const ssize_t size = ::read(reader_, beats.data(), beats.size());
     if (size < 0) return errno == EINTR;
     if (size == 0) {
-      clean_up_();
+      clean_up_(Guardian::Cause::kDied);
       return false;
     }
     const char last = beats[static_cast<size_t>(size) - 1];
@@ -52,7 +55,8 @@ class Watch {
 
  private:
   const int reader_;
-  const std::function<void()>& clean_up_;
+  const int needed_socket_;
+  const Guardian::CleanUp& clean_up_;
   const int patience_ms_;
   std::atomic<uint32_t>& clean_ups_;
   bool anything_away_ = false;
@@ -64,7 +68,7 @@ void Guardian::Unmap::operator()(std::atomic<uint32_t>* shared) const {
   ::munmap(shared, sizeof *shared);
 }
 
-Result<Guardian> Guardian::start(const std::function<void()>& clean_up,
+Result<Guardian> Guardian::start(const CleanUp& clean_up, int needed_socket,
                                  int patience_ms) {
   void* page =
       ::mmap(nullptr, sizeof(std::atomic<uint32_t>), PROT_READ | PROT_WRITE,
@@ -86,7 +90,7 @@ Result<Guardian> Guardian::start(const std::function<void()>& clean_up,
   ::signal(SIGTERM, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
-  Watch watch(reader.get(), clean_up, patience_ms, *clean_ups);
+  Watch watch(reader.get(), needed_socket, clean_up, patience_ms, *clean_ups);
   while (watch.once()) {
   }
   ::_exit(0);

@@ -17,11 +17,15 @@ class Guardian {
  public:
   static constexpr int kPatience_ms = 3000;
 
+  enum class Cause { kHangs, kDied };
+  using CleanUp = std::function<void(Cause)>;
+
   // Forks. The child runs clean_up when penstockd dies, and when no heartbeat
   // follows within patience_ms after one with anything_away. The child exits on
-  // dismiss() and after penstockd's death.
+  // dismiss(), after penstockd's death, and when needed_socket, without which
+  // clean_up cannot work, hangs up.
   // REQUIRES: called before any thread or event loop exists.
-  static Result<Guardian> start(const std::function<void()>& clean_up,
+  static Result<Guardian> start(const CleanUp& clean_up, int needed_socket,
                                 int patience_ms = kPatience_ms);
 
   Guardian(Guardian&&) = default;
@@ -37,6 +41,9 @@ class Guardian {
 
   // Ends the child without a clean-up.
   void dismiss();
+
+  // Hangs up when the child ends. Valid until dismiss().
+  int descriptor() const { return pipe_.get(); }
 
  private:
   struct Unmap {

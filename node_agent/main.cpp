@@ -39,6 +39,8 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 // Another penstockd's guardian may still sweep, for up to 5 s.
 constexpr uint64_t kLockWait_ns = 8'000'000'000;
+// With the sweep's 5 s less than that. A request takes milliseconds.
+constexpr int kBrokerEnd_ms = 2000;
 
 struct Arguments {
   std::string config_path = "/etc/slurm/penstock.conf";
@@ -115,6 +117,14 @@ Result<std::unique_ptr<Kernel>> open_kernel(const Config& config,
   if (!backend) return std::move(backend).error();
   kernel->backend = *std::move(backend);
   return kernel;
+}
+
+// Runs in the guardian, after penstockd died: its last request must not be
+// carried out after the clean-up.
+void finish_requests(UniqueFd broker) {
+  const Status ended = end_broker(std::move(broker), kBrokerEnd_ms);
+  if (!ended)
+    log_warning("{}; its jobs are restored now", ended.error().message);
 }
 
 // Runs in the guardian, after penstockd died or hung.
@@ -206,6 +216,14 @@ int run_agent(const Arguments& arguments, Config config, Kernel& kernel,
   Result<UniqueFd> signals =
       watch_signals(*loop, [&] { reload(agent, arguments); });
   Status status = signals ? agent.start() : Status(signals.error());
+  // Nobody would restore the jobs after a kill.
+  bool is_guarded = true;
+  if (status) {
+    status = loop->watch(guardian.descriptor(), [&] {
+      is_guarded = false;
+      loop->stop();
+    });
+  }
   if (status) status = feed_watchdog(*loop);
   if (status) {
     notify_ready("Serving");
@@ -214,6 +232,11 @@ int run_agent(const Arguments& arguments, Config config, Kernel& kernel,
   notify_stopping();
   agent.stop();
   guardian.dismiss();
+  if (status && !is_guarded) {
+    status = Error{Code::kUnavailable, 0,
+                   "penstockd-guard or its broker has ended; penstockd has "
+                   "restored the jobs and ends, to be started again"};
+  }
   if (!status) return complain(status.error());
   log_info("stopped");
   return kExitOk;
@@ -235,6 +258,7 @@ int serve(const Arguments& arguments, Config config) {
   if (!broker) return complain(broker.error());
   Result<UniqueFd> guardians_broker = open_broker(arguments.of_broker());
   if (!guardians_broker) return complain(guardians_broker.error());
+  const int guardians_socket = guardians_broker->get();
   Result<std::unique_ptr<Kernel>> guardians_kernel =
       open_kernel(config, *std::move(guardians_broker), /*patience_s=*/0);
   if (!guardians_kernel) return complain(guardians_kernel.error());
@@ -245,10 +269,13 @@ int serve(const Arguments& arguments, Config config) {
   if (!state_dir) return complain(state_dir.error());
   Result<UniqueFd> lock = take_lock(state_dir->get());
   if (!lock) return complain(lock.error());
-  Result<Guardian> guardian = Guardian::start([&] {
-    broker->reset();
-    clean_up_after(**guardians_kernel, state_dir->get());
-  });
+  Result<Guardian> guardian = Guardian::start(
+      [&](Guardian::Cause cause) {
+        if (cause == Guardian::Cause::kDied)
+          finish_requests(*std::move(broker));
+        clean_up_after(**guardians_kernel, state_dir->get());
+      },
+      guardians_socket);
   if (!guardian) return complain(guardian.error());
   guardians_kernel->reset();
   Result<std::unique_ptr<Kernel>> kernel =

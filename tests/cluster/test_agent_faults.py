@@ -69,17 +69,42 @@ class Faults(agent_case.AgentCase):
                 self.assertEqual(int(status[key][0], 16), 0)
             self.assertEqual(status["NoNewPrivs"], ["1"])
 
-    def test_a_killed_broker_ends_penstockd_but_no_job(self):
-        lender, borrower = self.lend("B")
-        os.kill(self.children_of_agent("penstock-broker")[0], signal.SIGKILL)
+    def check_killed_part(self, suffix, name, index):
+        """Kills a child of penstockd, which must then end, but no job."""
+        lender, borrower = self.lend(suffix)
+        os.kill(self.children_of_agent(name)[index], signal.SIGKILL)
         self.wait("penstockd to end",
                   lambda: self.cluster.has_ended("penstockd"))
         self.assertEqual(self.cluster.stop_agent(), 1)
         self.wait("the groups to be removed",
                   lambda: not self.cluster.penstock_cgroups(), 5)
-        self.assertGreater(self.rate("borrowerB", 2), 0)
+        self.assertGreater(self.rate(f"borrower{suffix}", 2), 0)
         self.cluster.start_agent()
         self.wait_away(borrower)
+        self.cluster.cancel(lender, borrower)
+        self.check_nothing_left()
+
+    def test_a_killed_broker_ends_penstockd_but_no_job(self):
+        self.check_killed_part("B", "penstock-broker", 0)
+
+    def test_a_killed_guardian_ends_penstockd_but_no_job(self):
+        self.check_killed_part("G", "penstockd-guard", 0)
+
+    def test_the_guardians_killed_broker_ends_penstockd_but_no_job(self):
+        self.check_killed_part("O", "penstock-broker", 1)
+
+    # A request that it carries out later would undo a part of the clean-up.
+    def test_the_guardian_waits_for_the_broker_of_a_killed_penstockd(self):
+        lender, borrower = self.lend("W")
+        broker = self.children_of_agent("penstock-broker")[0]
+        os.kill(broker, signal.SIGSTOP)
+        self.addCleanup(os.kill, broker, signal.SIGKILL)
+        self.cluster.stop_agent(signal.SIGKILL)
+        self.wait("the guardian to be tired of waiting", lambda: (
+            "of a dead penstockd has not ended" in self.cluster.logs(
+                "penstockd")))
+        self.wait("the groups to be removed",
+                  lambda: not self.cluster.penstock_cgroups(), 5)
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
 

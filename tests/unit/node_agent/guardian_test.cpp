@@ -2,7 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/wait.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,8 +17,9 @@ namespace {
 constexpr int kPatience_ms = 100;
 constexpr int kLong_ms = 10'000;
 
-// What the guardian does, as bytes in a pipe: 'b' when it begins to clean up,
-// 'e' when it ends. Its own end of the pipe is closed when it exits.
+// What the guardian does, as bytes in a pipe: 'h' or 'd' when it begins to
+// clean up after a penstockd that hangs or died, 'e' when it ends. Its own end
+// of the pipe is closed when it exits.
 class Fixture {
  public:
   Fixture() {
@@ -28,24 +30,34 @@ class Fixture {
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
     wait_.reset(ends[0]);
     go_.reset(ends[1]);
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+                         ends.data()) == 0);
+    needed_.reset(ends[0]);
+    broker_.reset(ends[1]);
   }
 
   Result<Guardian> start() {
     auto guardian = Guardian::start(
-        [this] {
-          say('b');
+        [this](Guardian::Cause cause) {
+          say(cause == Guardian::Cause::kHangs ? 'h' : 'd');
           go_.reset();  // a failed test releases the guardian
+          if (dies_) ::raise(SIGKILL);
           char byte;
           if (held_) (void)!::read(wait_.get(), &byte, 1);
           say('e');
         },
-        kPatience_ms);
+        needed_.get(), kPatience_ms);
     writer_.reset();
     return guardian;
   }
 
   // clean_up blocks until go_on().
   void hold() { held_ = true; }
+  // clean_up kills the guardian.
+  void die() { dies_ = true; }
+  void end_broker() {
+    ::shutdown(broker_.get(), SHUT_RDWR);  // the guardian has a copy
+  }
   void go_on() { (void)!::write(go_.get(), "", 1); }
 
   // The next byte; 0: the guardian has exited, -1: nothing in time.
@@ -59,9 +71,15 @@ class Fixture {
  private:
   void say(char byte) { (void)!::write(writer_.get(), &byte, 1); }
 
-  UniqueFd reader_, writer_, wait_, go_;
+  UniqueFd reader_, writer_, wait_, go_, needed_, broker_;
   bool held_ = false;
+  bool dies_ = false;
 };
+
+bool hangs_up(const Guardian& guardian, int timeout_ms) {
+  pollfd ended{guardian.descriptor(), POLLIN, 0};
+  return ::poll(&ended, 1, timeout_ms) == 1;
+}
 
 }  // namespace
 
@@ -92,7 +110,7 @@ TEST_CASE("the guardian cleans up once after penstockd dies") {
     Result<Guardian> guardian = fixture.start();
     REQUIRE(guardian.ok());
   }  // its end of the pipe is closed, as by kill -9
-  CHECK(fixture.heard() == 'b');
+  CHECK(fixture.heard() == 'd');
   CHECK(fixture.heard() == 'e');
   CHECK(fixture.heard() == 0);
 }
@@ -103,14 +121,14 @@ TEST_CASE("a penstockd that resumes during a clean-up learns of its end") {
   Result<Guardian> guardian = fixture.start();
   REQUIRE(guardian.ok());
   guardian->beat(true);
-  REQUIRE(fixture.heard() == 'b');
+  REQUIRE(fixture.heard() == 'h');
   // Not counted yet: the clean-up would remove groups made now as well.
   guardian->beat(true);
   CHECK(guardian->clean_ups() == 0);
   fixture.go_on();
   REQUIRE(fixture.heard() == 'e');
   // The heartbeats counted as those of a running penstockd; no more follow.
-  REQUIRE(fixture.heard() == 'b');
+  REQUIRE(fixture.heard() == 'h');
   CHECK(guardian->clean_ups() == 1);
   fixture.go_on();
   REQUIRE(fixture.heard() == 'e');
@@ -118,4 +136,23 @@ TEST_CASE("a penstockd that resumes during a clean-up learns of its end") {
   CHECK(guardian->clean_ups() == 2);
   guardian->dismiss();
   CHECK(fixture.heard() == 0);
+}
+
+TEST_CASE("penstockd learns of its guardian's death") {
+  Fixture fixture;
+  fixture.die();
+  Result<Guardian> guardian = fixture.start();
+  REQUIRE(guardian.ok());
+  CHECK_FALSE(hangs_up(*guardian, 0));
+  guardian->beat(true);  // and no more: the guardian begins to clean up
+  CHECK(hangs_up(*guardian, kLong_ms));
+}
+
+TEST_CASE("a guardian without its broker exits, and penstockd learns of it") {
+  Fixture fixture;
+  Result<Guardian> guardian = fixture.start();
+  REQUIRE(guardian.ok());
+  fixture.end_broker();
+  CHECK(hangs_up(*guardian, kLong_ms));
+  CHECK(fixture.heard() == 0);  // it did not clean up
 }
