@@ -12,15 +12,12 @@
 #include "common/whole_file.h"
 
 namespace penstock {
-namespace {
 
 // Nothing here can run without the broker, not even the restoring of jobs.
-[[noreturn]] void give_up(const std::string& why) {
+void BrokerClient::give_up(const std::string& why) {
   log_error("{}; process {} of penstockd ends", why, ::getpid());
   ::_exit(1);
 }
-
-}  // namespace
 
 BrokerClient::BrokerClient(UniqueFd socket, int patience_s)
     : socket_(std::move(socket)) {

@@ -54,6 +54,11 @@ class BrokerClient {
 
   static constexpr int kPatience_s = 10;
 
+  // Between requests it hangs up if the broker ends. The process must then end,
+  // by give_up(), before it takes on what it cannot do.
+  int descriptor() const { return socket_.get(); }
+  [[noreturn]] static void give_up(const std::string& why);
+
  private:
   struct Answer {
     BrokerReply reply;

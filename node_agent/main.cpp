@@ -216,6 +216,11 @@ int run_agent(const Arguments& arguments, Config config, Kernel& kernel,
   Result<UniqueFd> signals =
       watch_signals(*loop, [&] { reload(agent, arguments); });
   Status status = signals ? agent.start() : Status(signals.error());
+  if (status) {
+    status = loop->watch(kernel.broker.descriptor(), [] {
+      BrokerClient::give_up("penstock-broker has ended");
+    });
+  }
   // Nobody would restore the jobs after a kill.
   bool is_guarded = true;
   if (status) {

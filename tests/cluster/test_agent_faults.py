@@ -6,15 +6,9 @@ import signal
 import time
 
 import agent_case
+import agent_parts
 import hierarchy
 import slurm_files
-
-
-def status_of(pid):
-    """/proc/PID/status: {key: words}."""
-    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        lines = [line.split(":", 1) for line in file]
-    return {key: rest.split() for key, rest in lines}
 
 
 class Faults(agent_case.AgentCase):
@@ -45,34 +39,33 @@ class Faults(agent_case.AgentCase):
         self.cluster.cancel(lender, borrower)
         self.check_nothing_left()
 
-    def children_of_agent(self, name):
-        """penstockd's children of this name, the eldest first."""
-        pid = self.cluster.agent_pid
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
-            children = file.read().split()
-        return [int(child) for child in children
-                if status_of(child)["Name"] == [name]]
+    def part(self, role):
+        """The pid of a process of penstockd's (agent_parts.py)."""
+        return agent_parts.parts_of(self.cluster.agent_pid)[role]
 
     def test_only_the_brokers_are_root(self):
-        brokers = self.children_of_agent("penstock-broker")
-        self.assertEqual(len(brokers), 2)
-        for pid in brokers:
-            self.assertEqual(set(status_of(pid)["Uid"]), {"0"})
-        guardians = self.children_of_agent("penstockd-guard")
-        self.assertEqual(len(guardians), 1)
+        for role in ("broker", "guardian's broker"):
+            status = agent_parts.status_of(self.part(role))
+            self.assertEqual(set(status["Uid"]), {"0"})
         user = str(slurm_files.AGENT_USER)
-        for pid in (self.cluster.agent_pid, *guardians):
-            status = status_of(pid)
+        for role in ("penstockd", "guardian"):
+            status = agent_parts.status_of(self.part(role))
             self.assertEqual(set(status["Uid"] + status["Gid"]), {user})
             self.assertEqual(status["Groups"], [])
             for key in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
                 self.assertEqual(int(status[key][0], 16), 0)
             self.assertEqual(status["NoNewPrivs"], ["1"])
 
-    def check_killed_part(self, suffix, name, index):
+    def test_penstockd_without_jobs_does_not_outlive_its_broker(self):
+        os.kill(self.part("broker"), signal.SIGKILL)
+        self.wait("penstockd to end",
+                  lambda: self.cluster.has_ended("penstockd"), 3)
+        self.assertEqual(self.cluster.stop_agent(), 1)
+
+    def check_killed_part(self, suffix, role):
         """Kills a child of penstockd, which must then end, but no job."""
         lender, borrower = self.lend(suffix)
-        os.kill(self.children_of_agent(name)[index], signal.SIGKILL)
+        os.kill(self.part(role), signal.SIGKILL)
         self.wait("penstockd to end",
                   lambda: self.cluster.has_ended("penstockd"))
         self.assertEqual(self.cluster.stop_agent(), 1)
@@ -85,18 +78,18 @@ class Faults(agent_case.AgentCase):
         self.check_nothing_left()
 
     def test_a_killed_broker_ends_penstockd_but_no_job(self):
-        self.check_killed_part("B", "penstock-broker", 0)
+        self.check_killed_part("B", "broker")
 
     def test_a_killed_guardian_ends_penstockd_but_no_job(self):
-        self.check_killed_part("G", "penstockd-guard", 0)
+        self.check_killed_part("G", "guardian")
 
     def test_the_guardians_killed_broker_ends_penstockd_but_no_job(self):
-        self.check_killed_part("O", "penstock-broker", 1)
+        self.check_killed_part("O", "guardian's broker")
 
     # A request that it carries out later would undo a part of the clean-up.
     def test_the_guardian_waits_for_the_broker_of_a_killed_penstockd(self):
         lender, borrower = self.lend("W")
-        broker = self.children_of_agent("penstock-broker")[0]
+        broker = self.part("broker")
         os.kill(broker, signal.SIGSTOP)
         self.addCleanup(os.kill, broker, signal.SIGKILL)
         self.cluster.stop_agent(signal.SIGKILL)
