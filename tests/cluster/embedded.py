@@ -314,6 +314,10 @@ class EmbeddedCluster:
         """Ends penstockd with the signal; returns its exit status."""
         return self._stop_daemon("penstockd", number, timeout)
 
+    def is_started(self, name):
+        """Whether the daemon was started and not stopped by the caller."""
+        return name in self._daemons
+
     def has_ended(self, name):
         return self._daemons[name].poll() is not None
 

@@ -157,9 +157,13 @@ class NodesCluster(embedded.EmbeddedCluster):
     def controller_pid(self, index=0):
         return self.daemon_pid(f"penstockctld{index}")
 
-    def start_agent_of(self, name, program="penstockd"):
+    def launch_agent_of(self, name, program="penstockd"):
+        """Starts penstockd, and does not wait for it."""
         self._start_daemon(f"penstockd.{name}", self.build / "bin" / program,
                            "-f", self.conf_of[name], "-N", name)
+
+    def start_agent_of(self, name, program="penstockd"):
+        self.launch_agent_of(name, program)
         self._wait(f"penstockd of {name}", lambda: os.path.exists(
             self.socket_of(name)), embedded.DAEMON_TIMEOUT_S,
             (f"penstockd.{name}",))
