@@ -302,9 +302,11 @@ def process_s(pid):
 
 
 def daemons_s(node):
-    """{pid: CPU seconds} of the cluster's processes that are in no job."""
+    """{pid: CPU seconds} of the cluster's processes that are in no job. v1:
+    the cage has those of jobs, too."""
     return {pid: process_s(pid)
-            for pid in content(f"{cage(node)}/cgroup.procs").split()}
+            for pid in content(f"{cage(node)}/cgroup.procs").split()
+            if "/step_" not in content(f"/proc/{pid}/cgroup")}
 
 
 def jobs_s(node):

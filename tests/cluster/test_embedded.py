@@ -127,6 +127,17 @@ class Works(cluster_case.ClusterCase):
         self.assertTrue(hierarchy.in_step(self.cluster.node, done.stdout),
                         done.stdout)
 
+    def test_a_jobs_processes_are_no_daemons(self):
+        job = self.cluster.sbatch(["sleep", "60"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        self.cluster._wait("its processes", lambda: hierarchy.job_threads(
+            self.cluster.node, job), 20)
+        threads = map(str, hierarchy.job_threads(self.cluster.node, job))
+        daemons = hierarchy.daemons_s(self.cluster.node)
+        self.assertGreater(len(daemons), 2)  # munged, slurmctld and slurmd
+        self.assertFalse(set(threads) & set(daemons))
+
     def test_queue_and_cancel(self):
         jobs = [self.cluster.sbatch(["sleep", "1000"])
                 for _ in range(self.cluster.cpus + 1)]
