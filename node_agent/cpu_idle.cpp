@@ -46,20 +46,29 @@ Result<std::map<int, CpuTicks>> parse_cpu_ticks(std::string_view text) {
   return ticks;
 }
 
-Result<CpuIdle> CpuIdle::open() {
-  UniqueFd fd(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
-  if (!fd) return system_error(errno, "/proc/stat");
+Result<CpuIdle> CpuIdle::open(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error(errno, path);
   return CpuIdle(std::move(fd));
 }
 
+// Keeps the buffer, which has some 100 bytes for each CPU.
+Result<std::string_view> CpuIdle::read_cpu_lines() {
+  while (true) {
+    const ssize_t size = ::pread(fd_.get(), text_.data(), text_.size(), 0);
+    if (size < 0) return system_error(errno, "/proc/stat");
+    const std::string_view text(text_.data(), static_cast<size_t>(size));
+    const size_t end = text.find("\nintr");  // the line after the CPUs'
+    if (end != text.npos) return text.substr(0, end + 1);
+    if (text.size() < text_.size()) return text;
+    text_.resize(2 * text_.size());
+  }
+}
+
 Status CpuIdle::refresh() {
-  std::string text(size_t{64} * 1024, '\0');
-  const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), 0);
-  if (size < 0) return system_error(errno, "/proc/stat");
-  text.resize(static_cast<size_t>(size));
-  // The cpu lines come first; a truncated last line is dropped.
-  text.resize(text.rfind('\n') + 1);
-  Result<std::map<int, CpuTicks>> now = parse_cpu_ticks(text);
+  Result<std::string_view> text = read_cpu_lines();
+  if (!text) return std::move(text).error();
+  Result<std::map<int, CpuTicks>> now = parse_cpu_ticks(*text);
   if (!now) return std::move(now).error();
   shares_.clear();
   for (const auto& [cpu, ticks] : *now) {

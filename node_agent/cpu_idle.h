@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 
 #include "common/result.h"
@@ -20,7 +21,7 @@ struct CpuTicks {
 
 class CpuIdle {
  public:
-  static Result<CpuIdle> open();
+  static Result<CpuIdle> open(const std::string& path = "/proc/stat");
 
   // Reads /proc/stat; shares() then covers the time since the last call. The
   // kernel counts in ticks of 10 ms, so a share over one 20 ms tick of the
@@ -32,8 +33,10 @@ class CpuIdle {
 
  private:
   explicit CpuIdle(UniqueFd fd) : fd_(std::move(fd)) {}
+  Result<std::string_view> read_cpu_lines();  // valid until the next call
 
   UniqueFd fd_;
+  std::string text_ = std::string(size_t{16} * 1024, '\0');
   std::map<int, CpuTicks> last_;
   std::map<int, double> shares_;
 };

@@ -1,8 +1,27 @@
 #include "node_agent/cpu_idle.h"
 
+#include <string>
+
 #include "tests/unit/catch.h"
+#include "tests/unit/cgroup/temp_dir.h"
 
 using penstock::parse_cpu_ticks;
+
+namespace {
+
+// As after months; the text is longer than 64 KiB from some 700 CPUs on.
+std::string stat_of(int cpus, uint64_t idle) {
+  const std::string busy = " 1234567890 1234567 123456789 ";
+  const std::string rest = " 12345678 0 12345678 12345678 0 0\n";
+  std::string text = "cpu " + busy + std::to_string(idle) + rest;
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    text +=
+        "cpu" + std::to_string(cpu) + busy + std::to_string(idle + 1) + rest;
+  }
+  return text + "intr 99 1 2\nctxt 3\n";
+}
+
+}  // namespace
 
 TEST_CASE("idle and total ticks are read for each CPU") {
   auto ticks = parse_cpu_ticks(
@@ -29,4 +48,19 @@ TEST_CASE("idle shares need two readings") {
   REQUIRE(idle.ok());
   REQUIRE(idle->refresh().ok());
   CHECK(idle->shares().empty());
+}
+
+TEST_CASE("every CPU of the largest machine has a share") {
+  const penstock::TempDir directory;
+  for (const int cpus : {1, 65, 1025, 4096}) {
+    CAPTURE(cpus);
+    directory.write("stat", stat_of(cpus, 12345678901));
+    auto idle = penstock::CpuIdle::open(directory.path() / "stat");
+    REQUIRE(idle.ok());
+    REQUIRE(idle->refresh().ok());
+    directory.write("stat", stat_of(cpus, 12345678909));
+    REQUIRE(idle->refresh().ok());
+    CHECK(idle->shares().size() == size_t(cpus));
+    CHECK(idle->shares().at(cpus - 1) == Approx(1.0));
+  }
 }
