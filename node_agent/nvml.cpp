@@ -37,6 +37,9 @@ struct Nvml {
   NvmlReturn (*pci_info)(NvmlDevice device, NvmlPciInfo* info) = nullptr;
   NvmlReturn (*minor)(NvmlDevice device, unsigned int* number) = nullptr;
   NvmlReturn (*utilization)(NvmlDevice device, NvmlUtilization* use) = nullptr;
+  // Null: a driver that does not divide GPUs.
+  NvmlReturn (*mig_mode)(NvmlDevice device, unsigned int* now,
+                         unsigned int* after_reset) = nullptr;
   const char* (*error_text)(NvmlReturn code) = nullptr;
 };
 
@@ -68,6 +71,7 @@ Result<Nvml> load(const std::string& name) {
       !resolve(library, "nvmlErrorString", nvml.error_text)) {
     return Error{Code::kUnavailable, 0, last_dl_error()};
   }
+  resolve(library, "nvmlDeviceGetMigMode", nvml.mig_mode);
   return nvml;
 }
 
@@ -97,6 +101,13 @@ Result<Driver> connect(const std::string& library) {
   return driver;
 }
 
+bool is_divided(const Nvml& nvml, NvmlDevice device) {
+  unsigned int now = 0, after_reset = 0;
+  return nvml.mig_mode != nullptr &&
+         nvml.mig_mode(device, &now, &after_reset) == 0 && now != 0;
+}
+
+// With MIG, Slurm's numbers count instances.
 Result<std::vector<Gpu>> ask(const std::string& library) {
   Result<Driver> driver = connect(library);
   if (!driver) return std::move(driver).error();
@@ -107,6 +118,11 @@ Result<std::vector<Gpu>> ask(const std::string& library) {
     NvmlPciInfo info{};
     // A GPU that has fallen off the bus keeps its index, but has no address.
     if (nvml->handle(i, &device) != 0) continue;
+    if (is_divided(*nvml, device)) {
+      return Error{Code::kUnavailable, 0,
+                   "GPU " + std::to_string(i) +
+                       " has MIG enabled, so Slurm's numbers are not NVML's"};
+    }
     if (nvml->pci_info(device, &info) != 0) continue;
     Gpu gpu{int(i), -1, {info.domain, info.bus, info.device, 0}};
     unsigned int minor = 0;

@@ -1,6 +1,6 @@
 /* NOT NVIDIA's library: a fake with NVML's names, for nvml_test. It reports
  * four GPUs, one of them unreachable. The environment variable FAKE_NVML
- * selects a fault: "no_driver", "hang", "crash", "crash_late", "many".
+ * selects a fault: "no_driver", "hang", "crash", "crash_late", "many"; "mig" divides one.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -64,6 +64,12 @@ int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
 int nvmlDeviceGetMinorNumber(void* device, unsigned int* minor) {
   const long index = (const char*)device - (const char*)kFakes;
   *minor = kFakes[index / (long)sizeof kFakes[0]].minor;
+  return 0;
+}
+
+int nvmlDeviceGetMigMode(void* device, unsigned int* now, unsigned int* later) {
+  if (!goes_wrong("mig")) return kNotSupported;
+  *now = *later = device == (void*)(kFakes + 1);
   return 0;
 }
 

@@ -37,10 +37,26 @@ TEST_CASE("absent GPUs have no near CPUs") {
 }
 
 TEST_CASE("hostile text in place of GPU numbers is ignored") {
-  for (const char* text :
-       {"gpu:0", "0,", ",0", "0;1", "-1", "1-0", "0-", "0x1", "1e0", "0 1",
-        "0-4096", "99999999999999999999", "0-99999999999", "MIG-GPU-0/1/2",
-        "GPU-8f2c", "NoDevFiles", "\xff\xfe", "0\x01", "0,\x1b[2J"}) {
+  for (const char* text : {"gpu:0",
+                           "0,",
+                           ",0",
+                           "0;1",
+                           "-1",
+                           "1-0",
+                           "0-",
+                           "0x1",
+                           "1e0",
+                           "0 1",
+                           "0-4096",
+                           "99999999999999999999",
+                           "0-99999999999",
+                           "MIG-GPU-0/1/2",
+                           "MIG-8f2c1b44-6a1e-5d1c-9c52-2f0a3f4f7b11",
+                           "GPU-8f2c",
+                           "NoDevFiles",
+                           "\xff\xfe",
+                           "0\x01",
+                           "0,\x1b[2J"}) {
     CAPTURE(text);
     CHECK(near(text).empty());
   }

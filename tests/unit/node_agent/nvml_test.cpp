@@ -143,6 +143,14 @@ TEST_CASE("an impossible number of GPUs is an error") {
              Catch::Matchers::ContainsSubstring("already"));
 }
 
+TEST_CASE("where a GPU is divided, Slurm's numbers say nothing") {
+  Gpus gpus = ask_fake("mig");
+  REQUIRE_FALSE(gpus.ok());
+  CHECK(gpus.error().code == Code::kUnavailable);
+  CHECK(gpus.error().message ==
+        "GPU 1 has MIG enabled, so Slurm's numbers are not NVML's");
+}
+
 TEST_CASE("the GPUs' use is reported until the reader stops it") {
   const Watched seen = watch_fake("", 3);
   CHECK(seen.ended.ok());
