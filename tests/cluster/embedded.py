@@ -81,12 +81,13 @@ class EmbeddedCluster:
     submit     lines of penstock.conf with which slurmctld loads
                job_submit_penstock.so ("{directory}" stands for the cluster's);
                None: it does not
+    private_tmp   each job has its own /tmp and /dev/shm (job_container/tmpfs)
     """
 
     def __init__(self, *, cpus=None, agent=False, plugin=True,
                  accounts=False, policy="throughput", pools=(), agent_lines=(),
                  plugin_arguments=(), slurm_lines=(), partition="", users=1,
-                 counted_gres=(), submit=None, build=None):
+                 counted_gres=(), submit=None, build=None, private_tmp=False):
         self.build = pathlib.Path(build or build_directory()).resolve()
         self._agent_wanted = agent
         self._agent_settings = (policy, tuple(pools), tuple(agent_lines))
@@ -95,12 +96,16 @@ class EmbeddedCluster:
         self._plugin_arguments = plugin_arguments
         self._slurm_settings = (cpus, slurm_lines, partition, counted_gres)
         self._submit = submit
+        self._private_tmp = private_tmp
         self._slot, self._slot_lock = take_slot()
         self.node = f"pst{self._slot}"
         self.users = [f"penstock-test{self._slot}{chr(ord('a') + i)}"
                       for i in range(users)]
         self.user = self.users[0]
-        self.directory = f"/tmp/{self.node}.{secrets.token_hex(4)}"
+        # A job with its own /tmp must see the directory, too.
+        parent = "/var/tmp" if private_tmp else "/tmp"
+        self._pattern = f"{parent}/{self.node}.*"
+        self.directory = f"{parent}/{self.node}.{secrets.token_hex(4)}"
         self.socket_path = f"{self.directory}/run/penstockd.sock"
         self.env = dict(os.environ, SLURM_CONF=f"{self.directory}/slurm.conf",
                         PENSTOCK_SOCKET=self.socket_path)
@@ -167,7 +172,7 @@ class EmbeddedCluster:
 
     def _start_janitor(self):
         remains = dict(directory=self.directory,
-                       stale=f"/tmp/{self.node}.*", node=self.node,
+                       stale=self._pattern, node=self.node,
                        users=self.users)
         self._janitor = subprocess.Popen(
             [sys.executable, janitor.__file__], stdin=subprocess.PIPE,
@@ -208,6 +213,8 @@ class EmbeddedCluster:
                    for name in self._plugins]
         cpus, lines, partition, counted_gres = self._slurm_settings
         lines = [*lines, *self._write_submit_files()]
+        if self._private_tmp:
+            lines += slurm_files.private_tmp_lines(self.directory)
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition,
             counted_gres=counted_gres)

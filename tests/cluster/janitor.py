@@ -136,6 +136,16 @@ def remove_user(name):
     return "" if wait_until(gone, 20, 0.2) else f"user {name} does not go"
 
 
+def unmount_below(directory):
+    """A killed slurmd leaves the mounts of its jobs' /tmp."""
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        mounts = [line.split()[1] for line in file]
+    for path in reversed(mounts):  # the last one first
+        if path.startswith(f"{directory}/"):
+            subprocess.run(["umount", "--lazy", path], capture_output=True,
+                           timeout=30, check=False)
+
+
 def remove_directories(remains):
     for path in {remains.directory, *glob.glob(remains.stale)}:
         try:
@@ -144,6 +154,7 @@ def remove_directories(remains):
             continue
         # All users can write to /tmp: only our own directories count.
         if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
+            unmount_below(path)
             shutil.rmtree(path, ignore_errors=True)
     if os.path.isdir(remains.directory):
         return f"directory {remains.directory} does not go"

@@ -250,3 +250,11 @@ def submit_lines(plugin):
     """The lines of slurm.conf that load job_submit_penstock.so."""
     return ["JobSubmitPlugins=penstock",
             f"PluginDir={os.path.dirname(plugin)}:{system_plugin_dir()}"]
+
+
+def private_tmp_lines(directory):
+    """Writes job_container.conf; returns the lines of slurm.conf that give
+    each job its own /tmp and /dev/shm."""
+    write(f"{directory}/job_container.conf",
+          f"AutoBasePath=true\nBasePath={directory}/containers\n")
+    return ["JobContainerType=job_container/tmpfs", "PrologFlags=Contain"]
