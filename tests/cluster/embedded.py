@@ -147,11 +147,14 @@ class EmbeddedCluster:
 
     def _start_slurm(self):
         self._start_daemon("slurmctld", "slurmctld", "-D", "-c")
-        self._start_daemon("slurmd", *hierarchy.slurmd_argv(
-            self.node, "-D", "-N", self.node))
+        self._start_slurmd()
         self._wait("the node to be idle", lambda: "idle" == self._run(
             ["sinfo", "-h", "-n", self.node, "-o", "%t"]).stdout.strip(),
             DAEMON_TIMEOUT_S, ("slurmctld", "slurmd"))
+
+    def _start_slurmd(self):
+        self._start_daemon("slurmd", *hierarchy.slurmd_argv(
+            self.node, "-D", "-N", self.node))
 
     def stop(self):
         """Removes the whole cluster; may be called at any time and
@@ -304,6 +307,11 @@ class EmbeddedCluster:
         self._start_daemon("slurmctld", "slurmctld", "-D")
         self._wait("slurmctld to know its nodes", self._are_nodes_up,
                    DAEMON_TIMEOUT_S, ("slurmctld",))
+
+    def restart_slurmd(self):
+        """Restarts slurmd; its jobs go on."""
+        self._stop_daemon("slurmd", signal.SIGTERM)
+        self._start_slurmd()
 
     def _are_nodes_up(self):
         states = self._run(["sinfo", "-h", "-N", "-o", "%t"]).stdout.split()
