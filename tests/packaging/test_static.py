@@ -145,6 +145,17 @@ class SlurmSubstvars(unittest.TestCase):
 
 
 class Units(unittest.TestCase):
+    def test_debhelper_finds_each_unit(self):
+        """It takes debian/PACKAGE.NAME.service, and debian/PACKAGE@.NAME.service
+        of a template."""
+        rules = (DEBIAN / "rules").read_text("utf-8").replace("\\\n", " ")
+        copies = re.findall(
+            r"\tcp \S+/([\w-]+)(@?)\.(service|socket)\s+debian/(\S+)", rules)
+        self.assertEqual(len(copies), 4)
+        for name, template, kind, target in copies:
+            self.assertRegex(target,
+                             rf"^penstock-\w+{template}\.{name}\.{kind}$")
+
     @needs("systemd-analyze")
     def test_exposure(self):
         for name, allowed in MAX_EXPOSURE.items():
