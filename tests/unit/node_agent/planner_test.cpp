@@ -1,5 +1,6 @@
 #include "node_agent/plan/planner.h"
 
+#include <numeric>
 #include <random>
 
 #include "tests/unit/catch.h"
@@ -70,6 +71,34 @@ TEST_CASE("a stopped job lends all of its cores") {
   CHECK(plan->grants[1].away_cores == Approx(1).margin(0.01));
   CHECK(plan->grants[0].away_cpus.empty());
   CHECK(plan->grants[0].home_cores == 1);
+}
+
+TEST_CASE("a node with 2048 CPUs is planned, and each CPU is lent once") {
+  PlanInput input;
+  for (int first = 0; first < 2048; first += 64) {
+    std::vector<int> cpus(64);
+    std::iota(cpus.begin(), cpus.end(), first);
+    const bool lends = first % 128 == 0;
+    input.jobs.push_back(job(uint64_t(first) + 1, CpuSet(std::move(cpus)),
+                             lends ? 16'000 : 128'000, 0.001));
+    input.jobs.back().loader_units = 128;
+  }
+  input.numa_node_of_cpu.resize(2048);
+  for (int cpu = 0; cpu < 2048; ++cpu) input.core_of_cpu.push_back(cpu / 2);
+  const Result<Plan> plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CpuSet lent;
+  for (size_t i = 0; i < input.jobs.size(); ++i) {
+    const CpuSet& away = plan->grants[i].away_cpus;
+    CHECK((away & input.jobs[i].own_cpus).empty());
+    CHECK((away & lent).empty());
+    CHECK(away.empty() == (i % 2 == 0));
+    lent = lent | away;
+  }
+  CHECK(lent.cpus().back() > 1024);
+  // 16 lenders leave 48 of their CPUs idle.
+  CHECK(lent.size() >= 16 * 46);
+  CHECK(lent.size() <= 16 * 49);
 }
 
 // A job that fails the plan would leave all jobs of the node without loans.

@@ -1,6 +1,9 @@
 #include "node_agent/topology.h"
 
+#include <hwloc.h>
+
 #include "tests/unit/catch.h"
+#include "tests/unit/cgroup/temp_dir.h"
 
 using namespace penstock;
 
@@ -14,6 +17,21 @@ Topology two_sockets() {
   return *topology;
 }
 
+// A machine of hwloc's synthetic kind, by way of XML.
+Topology synthetic(const char* description) {
+  const TempDir directory;
+  const std::string path = directory.path() / "machine.xml";
+  hwloc_topology_t machine = nullptr;
+  hwloc_topology_init(&machine);
+  REQUIRE(hwloc_topology_set_synthetic(machine, description) == 0);
+  REQUIRE(hwloc_topology_load(machine) == 0);
+  REQUIRE(hwloc_topology_export_xml(machine, path.c_str(), 0) == 0);
+  hwloc_topology_destroy(machine);
+  Result<Topology> topology = load_topology(path);
+  REQUIRE(topology.ok());
+  return *topology;
+}
+
 }  // namespace
 
 TEST_CASE("CPUs, cores and NUMA nodes come from hwloc") {
@@ -21,6 +39,33 @@ TEST_CASE("CPUs, cores and NUMA nodes come from hwloc") {
   CHECK(topology.cpus.to_string() == "0-7");
   CHECK(topology.core_of_cpu == std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3});
   CHECK(topology.numa_node_of_cpu == std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1});
+}
+
+TEST_CASE("machines with more than 64 and more than 1024 CPUs are complete") {
+  const Topology some = synthetic("pack:2 [numa] core:18 pu:2");
+  CHECK(some.cpus.to_string() == "0-71");
+  CHECK(some.core_of_cpu.back() == 35);
+  const Topology many = synthetic("pack:16 [numa] core:64 pu:2");
+  CHECK(many.cpus.to_string() == "0-2047");
+  CHECK(many.core_of_cpu.size() == 2048);
+  CHECK(many.core_of_cpu.back() == 1023);
+  CHECK(many.numa_node_of_cpu.back() == 15);
+  const CpuSet high({62, 63, 64, 1023, 1024, 1025, 2046, 2047});
+  CHECK(whole_cores(high, many.core_of_cpu).to_string() ==
+        "62-63,1024-1025,2046-2047");
+  CHECK(with_siblings(high, many.core_of_cpu).to_string() ==
+        "62-65,1022-1025,2046-2047");
+}
+
+TEST_CASE("cores of two kinds have their own numbers of threads") {
+  Result<Topology> topology =
+      load_topology(PENSTOCK_FIXTURES "/hwloc/p_and_e_cores.xml");
+  REQUIRE(topology.ok());
+  CHECK(topology->cpus.to_string() == "0-7");
+  CHECK(topology->core_of_cpu == std::vector<int>{0, 0, 1, 1, 2, 3, 4, 5});
+  // A P core is lent with both threads, an E core alone.
+  CHECK(whole_cores(CpuSet({1, 2, 3, 5}), topology->core_of_cpu).to_string() ==
+        "2-3,5");
 }
 
 TEST_CASE("a PCI device is near the CPUs of its socket") {
