@@ -127,9 +127,10 @@ Status V1Backend::remove_job(JobId job, const FindHome& find_home) {
 Status V1Backend::sweep(const std::set<JobId>& alive,
                         const FindHome& find_home) {
   std::set<JobId> found;
+  Status first = Done{};
   const auto find_in = [&](const std::string& parent) {
     auto names = tree_.fs->list_dirs(parent);
-    if (!names) return;  // we have no group there
+    if (!names) return note_first(first, unless_gone(names.error()));
     for (const std::string& name : *names) {
       if (auto job = parse_job_dir(name)) found.insert(*job);
     }
@@ -139,7 +140,6 @@ Status V1Backend::sweep(const std::set<JobId>& alive,
       find_in(tree_.at(controller, tree_.parent_group()));
   }
   find_in(tree_.at("cpu", tree_.limit_parent()));
-  Status first = Done{};
   for (JobId job : found) {
     if (alive.contains(job)) continue;
     note_first(first, remove_job(job, find_home));

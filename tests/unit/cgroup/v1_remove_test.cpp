@@ -168,6 +168,20 @@ TEST_CASE("a failure of one job does not prevent the sweep of others") {
   CHECK(test.nothing_left());
 }
 
+TEST_CASE("a sweep that cannot list groups reports it and is done later") {
+  Leftovers test(/*together=*/true);
+  REQUIRE(test.backend.set_away_cpus(8, CpuSet{{3}}));
+  test.machine.fail("list", "cpuset/penstock", EIO);
+  Status swept = test.backend.sweep({}, test.known());
+  REQUIRE_FALSE(swept);
+  CHECK(swept.error().saved_errno == EIO);
+  CHECK_FALSE(test.machine.fs().exists("blkio/penstock/job_7"));
+  CHECK(test.machine.fs().exists("cpuset/penstock/job_8"));
+  test.machine.heal();
+  REQUIRE(test.backend.sweep({}, test.known()));
+  CHECK(test.nothing_left());
+}
+
 TEST_CASE(
     "threads that end while they are brought home do not block the next "
     "removal") {
