@@ -1,4 +1,5 @@
 // Reads Slurm's own groups; changes nothing.
+#include "cgroup/backend_parts.h"
 #include "cgroup/v1_backend.h"
 #include "cgroup/v1_parse.h"
 
@@ -31,9 +32,10 @@ Result<CpuSet> V1Backend::slurm_cpus() const {
   auto roots = tree_.fs->list_dirs(tree_.at("cpuset", "/"));
   if (!roots) return roots.error();
   CpuSet held;
+  Status first = Done{};
   auto each = [&](const std::string& path, const char* prefix, auto&& visit) {
     auto names = tree_.fs->list_dirs(path);
-    if (!names) return;  // the group has ended
+    if (!names) return note_first(first, unless_gone(names.error()));
     const std::string below = path + "/";
     for (const std::string& name : *names) {
       if (name.starts_with(prefix)) visit(below + name);
@@ -43,10 +45,12 @@ Result<CpuSet> V1Backend::slurm_cpus() const {
     bool occupied = false;
     each(job, "step_", [&](const std::string& step) {
       auto tasks = tree_.fs->read_file(step + "/cgroup.procs");
-      occupied = occupied || (tasks && !tasks->empty());
+      if (!tasks) return note_first(first, unless_gone(tasks.error()));
+      occupied = occupied || !tasks->empty();
     });
+    if (!occupied) return;
     auto cpus = tree_.fs->read_file(job + "/cpuset.cpus");
-    if (!occupied || !cpus) return;
+    if (!cpus) return note_first(first, unless_gone(cpus.error()));
     if (auto set = CpuSet::parse(*cpus)) held = held | *set;
   };
   for (const std::string& root : *roots) {
@@ -54,6 +58,7 @@ Result<CpuSet> V1Backend::slurm_cpus() const {
     each(tree_.at("cpuset", "/" + root), "uid_",
          [&](const std::string& user) { each(user, "job_", add_job); });
   }
+  if (!first) return std::move(first).error();
   return held;
 }
 

@@ -302,3 +302,25 @@ TEST_CASE("the freezer reports jobs frozen by Slurm") {
   away.machine.tree().write(file, "FROZEN\n");
   CHECK(is_frozen());
 }
+
+TEST_CASE("CPUs of Slurm's jobs that cannot be read are unknown, not free") {
+  FakeMachine machine;
+  start_task(machine);
+  machine.tree().write("cpuset" + kStep + "/cgroup.procs", "100\n");
+  const V1Backend backend = backend_of(machine);
+  CHECK(*backend.slurm_cpus() == CpuSet{{0, 1}});
+  const std::pair<const char*, const char*> reads[] = {
+      {"list", "slurm_n1/uid_5"},
+      {"list", "uid_5/job_7"},
+      {"read", "step_0/cgroup.procs"},
+      {"read", "job_7/cpuset.cpus"}};
+  for (const auto& [operation, where] : reads) {
+    CAPTURE(operation, where);
+    machine.fail(operation, where, EIO);
+    CHECK_FALSE(backend.slurm_cpus());
+    machine.heal();
+    machine.fail(operation, where, ENOENT);  // the group ends meanwhile
+    CHECK(backend.slurm_cpus());
+    machine.heal();
+  }
+}
