@@ -17,6 +17,10 @@ CpuSet all_cpus() {
   return *CpuSet::parse("0-" + std::to_string(Kernel::kCpus - 1));
 }
 
+bool is_away(const Thread& thread) {
+  return thread.groups.at("cpuset").starts_with("/penstock");
+}
+
 std::string parent_of(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
@@ -45,7 +49,12 @@ Kernel::Kernel(Trial& trial, bool cpu_with_cpuacct)
 void Kernel::make_group(const std::string& path) {
   std::map<std::string, std::string>& files = groups_[path].files;
   const std::string hierarchy = path.substr(0, path.find('/'));
-  if (hierarchy == "cpuset") files = {{"cpuset.cpus", ""}, {"cpuset.mems", ""}};
+  if (hierarchy == "cpuset") {
+    files = {{"cpuset.cpus", ""},
+             {"cpuset.mems", ""},
+             {"cpuset.effective_mems", "0"},
+             {"cpuset.memory_migrate", "0"}};
+  }
   if (hierarchy == "cpu" || hierarchy == "cpu,cpuacct") {
     files = {{"cpu.idle", "0"},
              {"cpu.shares", "1024"},
@@ -115,6 +124,7 @@ pid_t Kernel::free_number() {
 pid_t Kernel::add(Thread thread, pid_t tid) {
   thread.starttime = ++starttime_;
   thread.run_ns = thread.wait_ns = 0;
+  thread.is_unsure = thread.is_unsure || is_away(thread);
   for (const auto& [hierarchy, path] : thread.groups) {
     groups_.at(hierarchy + (path == "/" ? "" : path)).tids.insert(tid);
   }
@@ -125,9 +135,10 @@ pid_t Kernel::add(Thread thread, pid_t tid) {
   rename(tid, threads_.at(tid).comm);
   write_cgroup_file(tid);
   const Thread& added = threads_.at(tid);
-  files_.write(
-      tid, "status",
-      fmt::format("Name:\tx\nTgid:\t{}\nUid:\t{}\t0\t0\t0\n", pid, added.uid));
+  files_.write(tid, "status",
+               fmt::format("Name:\tx\nTgid:\t{0}\nUid:\t{1}\t{1}\t{1}\t{1}\n"
+                           "Gid:\t{1}\t{1}\t{1}\t{1}\n",
+                           pid, added.uid));
   return tid;
 }
 
@@ -268,10 +279,13 @@ Status Kernel::fault(const char* call, std::string_view where) {
     end_thread(victim->first);
   }
   if (!trial_.one_in(faults_one_in_)) return Done{};
-  // Slurm alone removes groups, its own ones, while penstockd uses them.
+  // Slurm alone removes groups, its own ones, while penstockd uses them. A read
+  // finds a group in which there are threads.
   static const std::vector<int> kErrors = {EBUSY, EPERM, ENOSPC, ENOENT};
   const bool may_vanish = where.find("/slurm") != where.npos;
-  const int error = kErrors[trial_.below(may_vanish ? 4 : 3)];
+  const bool is_read =
+      std::string_view(call) == "read" || std::string_view(call) == "list";
+  const int error = kErrors[trial_.below(is_read ? 2 : may_vanish ? 4 : 3)];
   trial_.did("{} {} fails with {}", call, where, error);
   return system_error(error, std::string(where));
 }
@@ -339,6 +353,19 @@ Status Kernel::set_mask(pid_t tid, const CpuSet& cpus) {
   (*thread)->wanted = cpus;
   narrow(**thread);
   return Done{};
+}
+
+void Kernel::choose_mask(pid_t tid, const CpuSet& cpus) {
+  if (!set_mask(tid, cpus)) return;
+  Thread& thread = threads_.at(tid);
+  thread.chosen = cpus;
+  thread.is_unsure = thread.is_unsure || is_away(thread);
+}
+
+void Kernel::note_forgotten() {
+  for (auto& [tid, thread] : threads_) {
+    thread.is_unsure = thread.is_unsure || is_away(thread);
+  }
 }
 
 Status Kernel::set_cpus(const std::string& group, std::string_view text) {
@@ -433,6 +460,8 @@ Status Kernel::Fs::write_file(std::string_view path,
 
 Result<std::vector<std::string>> Kernel::Fs::list_dirs(
     std::string_view path) const {
+  Status failed = kernel_->fault("list", path);
+  if (!failed) return std::move(failed).error();
   std::string at(path);
   while (at.ends_with('/')) at.pop_back();
   if (!kernel_->groups_.contains(at)) return system_error(ENOENT, at);

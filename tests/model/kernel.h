@@ -26,7 +26,9 @@ struct Thread {
   std::string comm;
   std::map<std::string, std::string> groups;  // hierarchy -> path
   std::optional<CpuSet> wanted;               // by sched_setaffinity
-  bool is_displaced = false;  // a call failed that moves it or sets its mask
+  std::optional<CpuSet> chosen;  // wanted by its user or Slurm, while at home
+  bool is_unsure = false;        // penstockd cannot know what was chosen
+  bool is_displaced = false;     // a call failed that moves it or sets its mask
   CpuSet affinity;
   SchedPolicy policy;
   char state = 'S';
@@ -80,7 +82,9 @@ class Kernel {
   void set_state(pid_t tid, char state);
   void run(pid_t tid, uint64_t run_ns, uint64_t wait_ns);
   // As sched_setaffinity(2) of the user, or of Slurm for a new task.
-  Status set_mask(pid_t tid, const CpuSet& cpus);
+  void choose_mask(pid_t tid, const CpuSet& cpus);
+  // penstockd forgets what it knows of threads.
+  void note_forgotten();
 
  private:
   class Fs final : public CgroupFs {
@@ -117,6 +121,7 @@ class Kernel {
   void make_group(const std::string& path);
   Status move(const std::string& text, const std::string& group, bool whole);
   void place(pid_t tid, const std::string& hierarchy, const std::string& path);
+  Status set_mask(pid_t tid, const CpuSet& cpus);
   Status set_cpus(const std::string& group, std::string_view text);
   void narrow(Thread& thread);  // to its cpuset
   pid_t free_number();

@@ -15,6 +15,8 @@ constexpr size_t kFirstRests = 3;
 // ReportQueue keeps up to 512 reports of a few KiB while none can be written,
 // and four LatencyRecord fill slowly.
 constexpr size_t kHeapSlack_bytes = 4 << 20;
+// In these a thread has been away.
+constexpr uint64_t kStepsToLoan = 20000;
 
 bool is_ours(const std::string& path) {
   return path.starts_with("/penstock/") || path.starts_with("/penstock_limit/");
@@ -68,6 +70,7 @@ void NodeChecks::look_at_away(pid_t tid, const Thread& thread,
                               const SimJob* job) {
   const Kernel& kernel = facts_.kernel;
   const uint32_t id = job_of(kernel.group_of(thread, "cpuset"));
+  has_seen_loan_ = true;
   doubt(job != nullptr && job->id == id,
         fmt::format("thread {} is in the group of job {}", tid, id));
   doubt(!facts_.is_off,
@@ -139,13 +142,16 @@ void NodeChecks::look_at_home(pid_t tid, const Thread& thread,
         fmt::format("thread {} is at home in {}", tid,
                     kernel.group_of(thread, "cpuset")));
   // Threads that penstockd did not know get a mask by their process's or job's.
-  if (job.has_masks) return;
-  // With --loader-threads its loader and trainer have a part each.
+  if (job.has_masks && (thread.is_unsure || job.threads > 0)) return;
+  // With --loader-threads its loader and trainer have a part each. An orphan
+  // keeps its part.
   const bool may_split =
-      job.threads > 0 && !facts_.is_off && facts_.manages(job);
-  doubt(may_split || thread.affinity == job.cpus,
-        fmt::format("thread {} of job {} has CPUs {} of {}", tid, job.id,
-                    thread.affinity.to_string(), job.cpus.to_string()));
+      job.threads > 0 && ((!facts_.is_off && facts_.manages(job)) ||
+                          !facts_.is_in_task(job, thread.pid));
+  const CpuSet& chosen = thread.chosen ? *thread.chosen : job.cpus;
+  doubt(may_split || thread.affinity == chosen,
+        fmt::format("thread {} of job {} has CPUs {} instead of {}", tid,
+                    job.id, thread.affinity.to_string(), chosen.to_string()));
 }
 
 // Groups, limits and masks end with their job.
@@ -211,6 +217,12 @@ void NodeChecks::look_at_rest() {
               heap_bytes_);
   trial_.must(fds <= fds_, "{} descriptors are open at rest; {} were before",
               fds, fds_);
+}
+
+// A part that penstockd cannot read would keep it from doing anything.
+void NodeChecks::look_at_end() const {
+  trial_.must(has_seen_loan_ || trial_.steps() < kStepsToLoan,
+              "no thread was ever away");
 }
 
 }  // namespace penstock::model

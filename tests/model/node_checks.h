@@ -22,10 +22,12 @@ class NodeChecks {
   void look_at_start(const SimJob& job, pid_t pid);
   // While nothing runs, and what is remembered for a time is forgotten.
   void look_at_rest();
+  // Of a run: it has tested something.
+  void look_at_end() const;
   // penstockd was restarted.
   void forget_doubts() { doubts_.clear(); }
 
-  static constexpr int kGrace_s = 5;
+  static constexpr int kGrace_s = 3;
 
  private:
   struct Doubt {
@@ -44,6 +46,7 @@ class NodeChecks {
   Trial& trial_;
   const NodeFacts& facts_;
   std::map<std::string, Doubt> doubts_;
+  bool has_seen_loan_ = false;
   size_t rests_ = 0;
   size_t heap_bytes_ = 0;  // in use after the first rests
   size_t fds_ = 0;

@@ -19,7 +19,7 @@ struct SimJob {
   std::string group;  // of its step
   uint32_t mode = 0;  // penstock_mode
   uint32_t threads = 0;
-  std::set<pid_t> roots;  // its tasks' first processes
+  std::set<pid_t> roots;  // its tasks' first processes that live
   bool is_busy = false;   // its loaders run all the time
   bool is_frozen = false;
   bool has_masks = false;  // of its threads, by Slurm or its user
@@ -39,6 +39,16 @@ struct NodeFacts {
       if (kernel.group_of(thread, "freezer") == job.group) return true;
     }
     return false;
+  }
+  // Whether the process is a task's first one or descends from it; not so an
+  // orphan.
+  bool is_in_task(const SimJob& job, pid_t pid) const {
+    while (!job.roots.contains(pid)) {
+      const auto process = kernel.threads().find(pid);
+      if (process == kernel.threads().end()) return false;
+      pid = process->second.ppid;
+    }
+    return true;
   }
   bool manages(const SimJob& job) const {
     return job.mode != 2 && (config.default_auto || job.mode == 1);

@@ -14,7 +14,7 @@
 namespace penstock::model {
 namespace {
 
-constexpr size_t kMostJobs = 4;
+constexpr size_t kMostJobs = 3;
 constexpr size_t kMostThreads = 40;
 constexpr uint64_t kStepsToRest = 3000;
 // Turns of a rest: short ones, in which groups must vanish, then long ones, in
@@ -48,6 +48,7 @@ NodeWorld::NodeWorld(Trial& trial)
   config_.log_level = "error";
   config_.managed_cpus = "1-7";
   config_.default_auto = trial.one_in(2);
+  config_.lend_across = LendAcross(trial.below(3));
   state_dir_.reset(::open(dir_.path().c_str(), O_DIRECTORY | O_CLOEXEC));
   calls_.open_pidfd = [this](pid_t pid) { return kernel_.open_pidfd(pid); };
   calls_.idle = [this] { idle(); };
@@ -64,6 +65,7 @@ void NodeWorld::run() {
     (void)loop_->run();
     shut_down();
   }
+  checks_.look_at_end();
 }
 
 void NodeWorld::boot() {
@@ -98,6 +100,11 @@ void NodeWorld::shut_down() {
   loop_.reset();
   calls_.timers.clear();
   client_.forget_all();
+  kernel_.note_forgotten();
+  end_limits();
+  for (auto& [id, job] : facts_.jobs) {  // while penstockd is down
+    if (trial_.one_in(2)) end_job(job);
+  }
 }
 
 // Whenever penstockd has nothing to do.
@@ -153,9 +160,14 @@ SimJob* NodeWorld::random_job() {
 void NodeWorld::act() {
   SimJob* const job = random_job();
   switch (trial_.below(16)) {
-    case 0:
-      if (facts_.jobs.size() < kMostJobs) start_job();
+    case 0: {
+      // Rather on free CPUs that are lent.
+      const bool lends = kernel_.groups().contains("cpuset/penstock");
+      if (facts_.jobs.size() < kMostJobs && trial_.one_in(lends ? 2 : 8)) {
+        start_job();
+      }
       return;
+    }
     case 1:
     case 2:
     case 3:
@@ -165,7 +177,7 @@ void NodeWorld::act() {
       if (job != nullptr) end_process_of(*job);
       return;
     case 5:
-      if (job != nullptr && trial_.one_in(6)) end_job(*job);
+      if (job != nullptr && trial_.one_in(12)) end_job(*job);
       return;
     case 6:
     case 7:
@@ -173,7 +185,7 @@ void NodeWorld::act() {
       if (job != nullptr) tell(*job);
       return;
     case 9:
-      if (job == nullptr) return;
+      if (job == nullptr || !trial_.one_in(4)) return;
       job->is_busy = !job->is_busy;
       trial_.did("job {} is {}", job->id, job->is_busy ? "busy" : "idle");
       return;
@@ -191,7 +203,7 @@ void NodeWorld::act() {
 void NodeWorld::start_job() {
   SimJob job;
   job.id = next_job_++;
-  job.uid = 1000 + trial_.below(2);
+  job.uid = 1000 + trial_.below(3);
   job.account = trial_.one_in(3) ? "" : trial_.one_in(2) ? "a" : "b";
   CpuSet free = *CpuSet::parse("0-7");
   for (const auto& [id, other] : facts_.jobs) free = free - other.cpus;
@@ -203,8 +215,8 @@ void NodeWorld::start_job() {
                std::minstd_rand(uint32_t(trial_.below(1 << 30))));
   cpus.resize(1 + trial_.below(std::min<size_t>(cpus.size(), 4)));
   job.cpus = CpuSet(cpus);
-  job.mode = uint32_t(trial_.below(5) == 0 ? 2 : trial_.below(2));
-  job.threads = trial_.one_in(5) ? uint32_t(1 + trial_.below(3)) : 0;
+  job.mode = trial_.one_in(6) ? 2 : trial_.one_in(4) ? 0 : 1;
+  job.threads = trial_.one_in(2) ? uint32_t(1 + trial_.below(2)) : 0;
   if (job.threads > 0 && job.mode == 0) job.mode = 1;
   job.group = fmt::format("/slurm/uid_{}/job_{}/step_0", job.uid, job.id);
   kernel_.make_slurm_group("/slurm", *CpuSet::parse("0-7"));
@@ -224,12 +236,12 @@ void NodeWorld::start_job() {
     job.account.clear();
   }
   SimJob& kept = facts_.jobs.emplace(job.id, std::move(job)).first->second;
-  for (uint64_t left = 1 + trial_.below(2); left > 0; --left) {
+  for (uint64_t left = trial_.one_in(4) ? 2 : 1; left > 0; --left) {
     const pid_t pid = kernel_.start_process(kept.uid, kept.group);
     kept.roots.insert(pid);
-    if (trial_.one_in(4)) {  // task/affinity
+    if (kept.threads == 0 && trial_.one_in(2)) {  // task/affinity
       kept.has_masks = true;
-      (void)kernel_.set_mask(
+      kernel_.choose_mask(
           pid, CpuSet({kept.cpus.cpus()[trial_.below(kept.cpus.size())]}));
     }
     if (!trial_.one_in(20)) announce(kept, pid);
@@ -260,7 +272,7 @@ void NodeWorld::end_process_of(SimJob& job) {
   }
   if (pids.empty()) return;
   const pid_t tid = trial_.one_of(pids);
-  if (job.roots.contains(tid) && !trial_.one_in(4)) return;
+  if (job.roots.contains(tid) && !trial_.one_in(12)) return;
   trial_.did("thread {} of job {} ends", tid, job.id);
   kernel_.end_thread(tid);
   if (!job.roots.erase(tid) || trial_.one_in(3)) return;
@@ -293,6 +305,10 @@ void NodeWorld::end_job(SimJob& job) {
 
 // Slurm removes the groups of ended jobs once they are empty.
 void NodeWorld::clear_away() {
+  for (auto& [id, job] : facts_.jobs) {
+    std::erase_if(job.roots,
+                  [this](pid_t pid) { return !kernel_.is_process(pid); });
+  }
   std::erase_if(facts_.jobs, [this](const auto& entry) {
     const SimJob& job = entry.second;
     if (!job.has_ended) return false;
@@ -301,6 +317,11 @@ void NodeWorld::clear_away() {
             kernel_.remove_slurm_group(job.group)) &&
            kernel_.remove_slurm_group(above);
   });
+}
+
+// penstockd lifts them at a start and when it is switched off.
+void NodeWorld::end_limits() {
+  for (auto& [id, job] : facts_.jobs) job.limited_until_s = 0;
 }
 
 // --- Jobs
@@ -355,6 +376,7 @@ void NodeWorld::tell(SimJob& job) {
       return client_.send(pid, job.uid, PENSTOCK_THREAD, thread);
     }
     case 3: {
+      if (!trial_.one_in(4)) return;
       penstock_limit limit{};
       limit.millicores = trial_.one_in(3) ? 0 : 100 + trial_.below(4000);
       limit.ends = trial_.one_in(2) ? 1 : 0;
@@ -380,11 +402,11 @@ void NodeWorld::tell(SimJob& job) {
       const int cpu = int(trial_.below(Kernel::kCpus));
       trial_.did("job {}: thread {} binds itself to CPU {}", job.id, tid, cpu);
       job.has_masks = true;
-      (void)kernel_.set_mask(tid, CpuSet({cpu}));
+      kernel_.choose_mask(tid, CpuSet({cpu}));
       return;
     }
     case 5:
-      if (!trial_.one_in(8)) return;
+      if (!trial_.one_in(job.is_frozen ? 2 : 16)) return;
       job.is_frozen = !job.is_frozen;
       trial_.did("job {} is {}", job.id, job.is_frozen ? "frozen" : "thawed");
       return kernel_.freeze(job.group, job.is_frozen);
@@ -439,12 +461,15 @@ void NodeWorld::administer() {
     case 0:
     case 1:
     case 2: {
+      if (!facts_.is_off && !trial_.one_in(3)) return;
       penstock_switch wanted{};
       wanted.off = facts_.is_off ? 0 : 1;
       trial_.did("penstock {}", facts_.is_off ? "on" : "off");
       return client_.send(1, 0, PENSTOCK_SWITCH, wanted,
                           [this, off = wanted.off](int status) {
-                            if (status == 0) facts_.is_off = off == 1;
+                            if (status != 0) return;
+                            facts_.is_off = off == 1;
+                            end_limits();
                           });
     }
     case 3:
@@ -455,13 +480,14 @@ void NodeWorld::administer() {
                  config_.lend_idle);
       return agent_->reload(config_);
     case 4:
-      if (!trial_.one_in(10)) return;  // tables must have time to grow
+      if (trial_.one_in(2)) return;  // tables must have time to grow
       end_ =
-          trial_.one_in(2) && !kernel_.has_faults() ? End::kStop : End::kCrash;
+          trial_.one_in(3) && !kernel_.has_faults() ? End::kStop : End::kCrash;
       trial_.did("penstockd {}", end_ == End::kStop ? "stops" : "is killed");
       return;
     case 5:
     case 6: {
+      if (!kernel_.has_faults() && !trial_.one_in(3)) return;
       const uint64_t one_in = kernel_.has_faults() ? 0 : 5 + trial_.below(60);
       trial_.did("one in {} calls fails", one_in);
       return kernel_.set_faults(one_in);
@@ -474,6 +500,8 @@ void NodeWorld::administer() {
     case 8:
       if (kernel_.has_faults()) return;
       trial_.did("the guardian cleans up");
+      kernel_.note_forgotten();
+      end_limits();
       (void)last_sweep(*backend_, nullptr);
       ++clean_ups_;
       return;

@@ -41,6 +41,7 @@ class NodeWorld {
   void end_process_of(SimJob& job);
   void end_job(SimJob& job);
   void clear_away();
+  void end_limits();
   // Jobs
   void fork_or_thread(SimJob& job);
   void tell(SimJob& job);
