@@ -96,13 +96,15 @@ Status V1Backend::remove_groups(JobId job) {
 }
 
 void V1Backend::remove_parents() {
+  const auto remove_if_empty = [&](const std::string& parent) {
+    auto jobs = tree_.fs->list_dirs(parent);
+    if (jobs && jobs->empty()) (void)tree_.fs->remove_dir(parent);
+  };
   for (const char* controller : kOurControllers) {
-    if (!tree_.require(controller)) continue;
-    auto jobs = tree_.fs->list_dirs(tree_.at(controller, tree_.parent_group()));
-    if (jobs && jobs->empty()) {
-      (void)tree_.fs->remove_dir(tree_.at(controller, tree_.parent_group()));
-    }
+    if (tree_.require(controller))
+      remove_if_empty(tree_.at(controller, tree_.parent_group()));
   }
+  remove_if_empty(tree_.at("cpu", tree_.limit_parent()));
 }
 
 // A thread may fork between listing and removal, hence the attempts.

@@ -168,6 +168,14 @@ TEST_CASE("a failure of one job does not prevent the sweep of others") {
   CHECK(test.nothing_left());
 }
 
+TEST_CASE("a sweep removes an empty parent of limits") {
+  Leftovers test;
+  REQUIRE(test.backend.sweep({}, test.known()));
+  REQUIRE(test.machine.fs().make_dir("cpu/penstock_limit"));
+  REQUIRE(test.backend.sweep({}, test.known()));
+  CHECK_FALSE(test.machine.fs().exists("cpu/penstock_limit"));
+}
+
 TEST_CASE("a sweep that cannot list groups reports it and is done later") {
   Leftovers test(/*together=*/true);
   REQUIRE(test.backend.set_away_cpus(8, CpuSet{{3}}));
