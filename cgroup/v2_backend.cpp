@@ -255,20 +255,23 @@ Status V2Backend::sweep(const std::set<JobId>& alive,
                         const FindHome& find_home) {
   Status first = Done{};
   // The crashed run may have known scopes that this run has not seen.
-  if (alive.empty()) scopes_.search_everywhere();
-  const std::vector<std::string> jobs = scopes_.jobs();
-  left_.add_marked(jobs);
+  if (alive.empty()) scopes_.search_everywhere(first);
+  const std::vector<std::string> jobs = scopes_.jobs(first);
+  left_.add_marked(jobs, first);
   for (const std::string& job : jobs) {
     auto marked = tree_.fs->read_mark(job, tree_.mark(".job"));
-    const auto id = marked ? parse_uint(*marked, 0, UINT32_MAX)
-                           : Result<uint64_t>(std::move(marked).error());
+    if (!marked) {
+      note_first(first, unless_gone(std::move(marked).error()));
+      continue;
+    }
+    const auto id = parse_uint(*marked, 0, UINT32_MAX);
     if (!id || alive.contains(JobId(*id))) continue;
     Status restored = restore_job(tree_, job, find_home);
     if (restored) jobs_.erase(JobId(*id));
     note_first(first, unless_gone(std::move(restored)));
   }
   if (!alive.empty()) return first;
-  for (const std::string& scope : scopes_.all()) {
+  for (const std::string& scope : scopes_.all(first)) {
     note_first(first, disable_io(tree_, scope));
   }
   return first;

@@ -20,9 +20,10 @@ std::string parent_of(const std::string& path) {
 
 }  // namespace
 
-void V2LeftSteps::add_marked(const std::vector<std::string>& jobs) {
+void V2LeftSteps::add_marked(const std::vector<std::string>& jobs,
+                             Status& first) {
   for (const std::string& job : jobs) {
-    for (const std::string& step : tree_.dirs_in(job)) {
+    for (const std::string& step : tree_.dirs_in(job, first)) {
       if (steps_.size() >= kMostLeft) return;
       if (tree_.fs->read_mark(step, tree_.mark(".step"))) add(step);
     }
@@ -30,7 +31,8 @@ void V2LeftSteps::add_marked(const std::vector<std::string>& jobs) {
 }
 
 void V2LeftSteps::remove(const std::string& step) const {
-  for (const std::string& task : tree_.dirs_in(step + "/user")) {
+  Status unseen = Done{};  // then the removals below fail
+  for (const std::string& task : tree_.dirs_in(step + "/user", unseen)) {
     for (const std::string& group :
          {tree_.loader_dir(task), tree_.home_dir(task)}) {
       (void)tree_.fs->remove_dir(group);

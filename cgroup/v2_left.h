@@ -29,8 +29,8 @@ class V2LeftSteps {
 
   void add(const std::string& step) { steps_.try_emplace(step); }
   // Adds the steps of these jobs that an earlier run marked (".step"; the mark
-  // disappears with the directory).
-  void add_marked(const std::vector<std::string>& jobs);
+  // disappears with the directory). What cannot be listed is noted in `first`.
+  void add_marked(const std::vector<std::string>& jobs, Status& first);
   // Call it twice a second.
   void remove_unused();
 

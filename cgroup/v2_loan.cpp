@@ -175,7 +175,8 @@ void V2Loan::unprepare(Task& task, V2LeftSteps& left) {
   }
   (void)remove_task_groups(tree_, task.groups.task);
   if (!has_neighbour) {
-    for (const std::string& other : tree_.dirs_in(task.groups.user)) {
+    Status unseen = Done{};
+    for (const std::string& other : tree_.dirs_in(task.groups.user, unseen)) {
       (void)widen(tree_, other, CpuSet());
     }
   }
@@ -199,7 +200,7 @@ Status V2Loan::fence_neighbours(const SlurmGroups& task) const {
   auto cpus = task_cpus(tree_, task);
   if (!cpus) return std::move(cpus).error();
   Status first = Done{};
-  for (const std::string& other : tree_.dirs_in(task.user)) {
+  for (const std::string& other : tree_.dirs_in(task.user, first)) {
     const auto known = tasks_.find(other);
     if (known != tasks_.end() && known->second.prepared) continue;
     note_first(first, unless_gone(fence(tree_, other, *cpus)));

@@ -39,15 +39,15 @@ void empty_task(const V2Tree& tree, const std::string& task,
 Status restore_job(const V2Tree& tree, const std::string& job,
                    const FindHome& find_home) {
   std::vector<std::string> levels = {job}, tasks;
-  for (const std::string& step : tree.dirs_in(job)) {
+  Status first = Done{};
+  for (const std::string& step : tree.dirs_in(job, first)) {
     levels.push_back(step);
     levels.push_back(step + "/user");
-    for (std::string& task : tree.dirs_in(step + "/user")) {
+    for (std::string& task : tree.dirs_in(step + "/user", first)) {
       tasks.push_back(std::move(task));
     }
   }
   levels.insert(levels.end(), tasks.begin(), tasks.end());
-  Status first = Done{};
   const auto keep = [&first](Status step) {
     note_first(first, unless_gone(std::move(step)));
   };

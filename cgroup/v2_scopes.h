@@ -18,15 +18,16 @@ class V2Scopes {
   // Of a registered task.
   void add(const std::string& scope) { seen_.insert(scope); }
   // Also adds scopes outside of slices, which an earlier run may have known.
-  void search_everywhere();
+  void search_everywhere(Status& first);
 
-  std::set<std::string> all() const;
-  std::vector<std::string> jobs() const;
+  // What cannot be listed is noted in `first`.
+  std::set<std::string> all(Status& first) const;
+  std::vector<std::string> jobs(Status& first) const;
   // As Backend::slurm_cpus.
   [[nodiscard]] Result<CpuSet> cpus() const;
 
  private:
-  std::set<std::string> find(bool outside_slices) const;
+  std::set<std::string> find(bool outside_slices, Status& first) const;
 
   V2Tree tree_;
   std::set<std::string> seen_;

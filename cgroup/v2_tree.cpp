@@ -52,9 +52,13 @@ Status V2Tree::restore_marked(const std::string& group, const char* file,
   return unless_gone(std::move(done));
 }
 
-std::vector<std::string> V2Tree::dirs_in(const std::string& group) const {
+std::vector<std::string> V2Tree::dirs_in(const std::string& group,
+                                         Status& first) const {
   auto names = fs->list_dirs(group);
-  if (!names) return {};
+  if (!names) {
+    note_first(first, unless_gone(std::move(names).error()));
+    return {};
+  }
   for (std::string& name : *names) name = group + "/" + name;
   return *std::move(names);
 }

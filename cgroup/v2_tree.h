@@ -43,8 +43,10 @@ struct V2Tree {
   Status restore_marked(const std::string& group, const char* file,
                         const char* what) const;
 
-  // Paths of the group's subgroups; none if it has ended.
-  std::vector<std::string> dirs_in(const std::string& group) const;
+  // Paths of the group's subgroups; none if it has ended, or if they cannot be
+  // listed, which is noted in `first`.
+  std::vector<std::string> dirs_in(const std::string& group,
+                                   Status& first) const;
   bool is_populated(const std::string& group) const;
   // None if there is no such group.
   Result<std::set<pid_t>> threads_in(const std::string& group) const;

@@ -366,8 +366,17 @@ Status FakeUnified::Fs::write_file(std::string_view path,
   return CgroupFs::write_file(path, text);
 }
 
+Result<std::vector<std::string>> FakeUnified::Fs::list_dirs(
+    std::string_view path) const {
+  Status failed = machine_->failure("list", path);
+  if (!failed) return failed.error();
+  return CgroupFs::list_dirs(path);
+}
+
 Result<std::string> FakeUnified::Fs::read_mark(std::string_view path,
                                                const std::string& name) const {
+  Status failed = machine_->failure("read mark", path);
+  if (!failed) return failed.error();
   const auto& marks = machine_->marks_[tidy(path)];
   const auto found = marks.find(name);
   if (found != marks.end()) return found->second;

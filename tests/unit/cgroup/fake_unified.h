@@ -98,6 +98,8 @@ class FakeUnified {
     Result<std::string> read_file(std::string_view path) const override;
     Status write_file(std::string_view path,
                       std::string_view text) const override;
+    Result<std::vector<std::string>> list_dirs(
+        std::string_view path) const override;
     Result<std::string> read_mark(std::string_view path,
                                   const std::string& name) const override;
     Status write_mark(std::string_view path, const std::string& name,

@@ -351,3 +351,42 @@ TEST_CASE(
   CHECK(node.machine.group_of(300) == task);
   CHECK(node.machine.fs().list_dirs(task)->empty());
 }
+
+TEST_CASE("CPUs of Slurm's jobs that cannot be read are unknown, not free") {
+  Node node;
+  const Result<CpuSet> all = node.backend->slurm_cpus();
+  REQUIRE(all);
+  REQUIRE_FALSE(all->empty());
+  const std::pair<const char*, std::string> reads[] = {
+      {"list", node.scope()},
+      {"list", node.job()},
+      {"read", node.job() + "/cpuset.cpus"}};
+  for (const auto& [operation, where] : reads) {
+    CAPTURE(operation, where);
+    node.machine.fail(operation, where.c_str(), EIO);
+    CHECK_FALSE(node.backend->slurm_cpus());
+    node.machine.heal();
+    node.machine.fail(operation, where.c_str(), ENOENT);
+    CHECK(node.backend->slurm_cpus());
+    node.machine.heal();
+  }
+}
+
+TEST_CASE(
+    "a sweep that cannot read what is marked reports it, and is done later") {
+  const std::pair<const char*, const char*> reads[] = {
+      {"list", "slurmstepd.scope"}, {"read mark", "job_7"}};
+  for (const auto& [operation, where] : reads) {
+    CAPTURE(operation, where);
+    Node node;
+    REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+    REQUIRE(node.backend->send_away(kJob, node.home));
+    node.machine.fail(operation, where, EIO);
+    Status swept = node.backend->sweep({}, node.find_home());
+    REQUIRE_FALSE(swept);
+    CHECK(swept.error().saved_errno == EIO);
+    node.machine.heal();
+    REQUIRE(node.backend->sweep({}, node.find_home()));
+    node.check_as_before();
+  }
+}
