@@ -3,7 +3,6 @@ map-style dataset, and its reports."""
 
 import json
 import os
-import statistics
 import tempfile
 import time
 import unittest
@@ -98,14 +97,14 @@ class SamplesTest(FilesCase):
         self.assertGreater(rates[1], 60)
 
     def test_stale_batches_are_never_measured(self):
-        """Samples of the previous feed take 50 ms, those of this one take no
+        """Samples of the previous feed take 200 ms, those of this one take no
         time."""
         script = TORCH + """
 class Slow(Files):
     def __getitem__(self, index):
         item = super().__getitem__(index)
         if index >= 16:
-            time.sleep(0.05)
+            time.sleep(0.2)
         return item
 loader = DataLoader(Slow(), 4, num_workers=2, prefetch_factor=3)
 for batch in penstock.watch(loader):
@@ -113,12 +112,11 @@ for batch in penstock.watch(loader):
 """
         rank = self.analyze(script).ranks[0]
         for number in range(1, 5, 2):
-            rank.run(number, "memory", 60, subset_samples=48)
+            rank.run(number, "memory", 20, subset_samples=48)
             _, messages = rank.run(number + 1, "memory", 200,
                                    subset_samples=16)
             waits = [wait for m in messages for wait in m["wait_ns"]]
-            self.assertLess(statistics.quantiles(waits, n=50)[-1], 40e6)
-            self.assertLess(sum(w > 40e6 for w in waits), 2)
+            self.assertLess(sum(w > 160e6 for w in waits), 2)
 
     def test_spawned_workers_and_single_samples(self):
         with tempfile.NamedTemporaryFile(

@@ -123,7 +123,9 @@ TEST_CASE("a full cache ends the fill after 100 samples without room") {
   CHECK(filled->cached_samples >= 90);
   CHECK(filled->cached_samples <= 100);
   CHECK(data->reads() >= filled->cached_samples + 100);
-  CHECK(data->reads() <= filled->cached_samples + 110);
+  // Each of the four readers may store its last sample, and clear the count of
+  // those in a row only when the others have counted up to 99.
+  CHECK(data->reads() <= filled->cached_samples + 5 * 100 + 4);
 }
 
 TEST_CASE("a cache is full even if fewer than 100 samples have no room") {
