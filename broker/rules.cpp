@@ -248,8 +248,9 @@ bool BrokerRules::may_write_v2(std::string_view group, std::string_view file,
   const auto task = slurm_groups_of(with_root(group));
   if (file == "cgroup.subtree_control") {
     if (at->below.empty()) return is_one_of({"+io", "-io"});
+    // "": whether it may be written at all.
     return task && task->task == with_root(group) &&
-           is_one_of({"+cpuset", "-cpuset", "+cpu", "-cpu"});
+           is_one_of({"", "+cpuset", "-cpuset", "+cpu", "-cpu"});
   }
   const bool is_ours = group.ends_with("/" + name_ + "_home") ||
                        group.ends_with("/" + name_ + "_loader");

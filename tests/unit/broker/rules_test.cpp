@@ -143,6 +143,7 @@ TEST_CASE("v2: only Penstock's control files and marks, below Slurm's scope") {
   CHECK(v2().may_mark(kScope + "/job_7", "penstock.cpus"));
 
   CHECK(v2().may_write(kTask + "/cgroup.subtree_control", "+cpuset"));
+  CHECK(v2().may_write(kTask + "/cgroup.subtree_control", ""));  // a check
   CHECK(v2().may_write(kTask + "/penstock_loader/cpu.idle", "1"));
   CHECK(v2().may_write(kScope + "/job_7/cpu.max", "max 100000\n"));
 

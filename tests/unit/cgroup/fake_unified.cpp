@@ -31,7 +31,8 @@ std::string parent_of(const std::string& group) {
 }  // namespace
 
 FakeUnified::FakeUnified()
-    : fs_(open_dir_of(tree_), this),
+    : fs_(open_dir_of(tree_), this, /*is_brokered=*/false),
+      brokered_(open_dir_of(tree_), this, /*is_brokered=*/true),
       proc_(open_dir_of(proc_dir_)),
       sched_(this) {
   tree_.write("cgroup.controllers", "cpuset cpu io memory pids\n");
@@ -290,6 +291,7 @@ Status FakeUnified::move(pid_t tid, const std::string& group,
 
 Status FakeUnified::Fs::make_dir(std::string_view path) const {
   Status failed = machine_->failure("mkdir", path);
+  if (failed) failed = admits(machine_->rules_.may_make(path));
   if (!failed) return failed;
   const bool there = exists(path);
   Status made = CgroupFs::make_dir(path);
@@ -299,6 +301,7 @@ Status FakeUnified::Fs::make_dir(std::string_view path) const {
 
 Status FakeUnified::Fs::remove_dir(std::string_view path) const {
   Status failed = machine_->failure("rmdir", path);
+  if (failed) failed = admits(machine_->rules_.may_remove(path));
   if (!failed) return failed;
   const std::string group = tidy(path);
   if (!exists(group)) return Done{};
@@ -315,6 +318,19 @@ Status FakeUnified::Fs::remove_dir(std::string_view path) const {
     machine_->tree_.write(parent.substr(1) + "/cgroup.type", "domain\n");
   }
   return Done{};
+}
+
+Status FakeUnified::Fs::check_writable(std::string_view path) const {
+  Status failed = machine_->failure("access", path);
+  return failed ? admits(machine_->rules_.may_write(path, "")) : failed;
+}
+
+Status FakeUnified::may_move(std::string_view file, pid_t tid) const {
+  const auto found = threads_.find(tid);
+  if (found == threads_.end()) return Done{};
+  return rules_.may_move(
+      {{"", found->second.group}}, file,
+      [this](const std::string& group) { return fs_.exists(group); });
 }
 
 Result<std::string> FakeUnified::Fs::read_file(std::string_view path) const {
@@ -347,8 +363,11 @@ Status FakeUnified::Fs::write_file(std::string_view path,
   if (name == "cgroup.threads" || name == "cgroup.procs") {
     pid_t tid = 0;
     std::from_chars(text.data(), text.data() + text.size(), tid);
-    return machine_->move(tid, group, name == "cgroup.procs");
+    const Status may = admits(machine_->may_move(path, tid));
+    return may ? machine_->move(tid, group, name == "cgroup.procs") : may;
   }
+  const Status may = admits(machine_->rules_.may_write(path, text));
+  if (!may) return may;
   if (name == "cgroup.subtree_control") return machine_->enable(group, text);
   if (name == "cgroup.type") {
     const std::string parent = parent_of(group);
@@ -376,6 +395,7 @@ Result<std::vector<std::string>> FakeUnified::Fs::list_dirs(
 Result<std::string> FakeUnified::Fs::read_mark(std::string_view path,
                                                const std::string& name) const {
   Status failed = machine_->failure("read mark", path);
+  if (failed) failed = admits(machine_->rules_.may_mark(path, name));
   if (!failed) return failed.error();
   const auto& marks = machine_->marks_[tidy(path)];
   const auto found = marks.find(name);
@@ -387,6 +407,7 @@ Status FakeUnified::Fs::write_mark(std::string_view path,
                                    const std::string& name,
                                    const std::string& text) const {
   Status failed = machine_->failure("mark", path);
+  if (failed) failed = admits(machine_->rules_.may_mark(path, name));
   if (!failed) return failed;
   if (!exists(path)) return system_error(ENOENT, std::string(path));
   machine_->marks_[tidy(path)][name] = text;
@@ -395,6 +416,8 @@ Status FakeUnified::Fs::write_mark(std::string_view path,
 
 Status FakeUnified::Fs::remove_mark(std::string_view path,
                                     const std::string& name) const {
+  const Status may = admits(machine_->rules_.may_mark(path, name));
+  if (!may) return may;
   machine_->marks_[tidy(path)].erase(name);
   return Done{};
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/rules.h"
 #include "cgroup/cgroup_fs.h"
 #include "cgroup/proc_reader.h"
 #include "cgroup/thread_sched.h"
@@ -25,7 +26,10 @@ class FakeUnified {
  public:
   FakeUnified();
 
+  // Slurm's and the kernel's view.
   const CgroupFs& fs() const { return fs_; }
+  // Penstock's: what penstock-broker refuses (broker/rules.h) is refused.
+  const CgroupFs& brokered() const { return brokered_; }
   const ProcReader& proc() const { return proc_; }
   const ThreadSched& sched() const { return sched_; }
   const TempDir& tree() const { return tree_; }
@@ -88,13 +92,13 @@ class FakeUnified {
   };
   class Fs final : public CgroupFs {
    public:
-    Fs(UniqueFd root, FakeUnified* machine)
-        : CgroupFs(std::move(root)), machine_(machine) {}
+    Fs(UniqueFd root, FakeUnified* machine, bool is_brokered)
+        : CgroupFs(std::move(root)),
+          machine_(machine),
+          is_brokered_(is_brokered) {}
     Status make_dir(std::string_view path) const override;
     Status remove_dir(std::string_view path) const override;
-    Status check_writable(std::string_view path) const override {
-      return machine_->failure("access", path);
-    }
+    Status check_writable(std::string_view path) const override;
     Result<std::string> read_file(std::string_view path) const override;
     Status write_file(std::string_view path,
                       std::string_view text) const override;
@@ -108,7 +112,12 @@ class FakeUnified {
                        const std::string& name) const override;
 
    private:
+    Status admits(const Status& allowed) const {
+      return is_brokered_ ? allowed : Status(Done{});
+    }
+
     FakeUnified* machine_;
+    bool is_brokered_;
   };
   class Sched final : public ThreadSched {
    public:
@@ -123,6 +132,7 @@ class FakeUnified {
   };
 
   Status failure(const std::string& operation, std::string_view where) const;
+  Status may_move(std::string_view file, pid_t tid) const;
   void make_files(const std::string& group);
   void add_controller(const std::string& group, const std::string& name);
   void remove_controller(const std::string& group, const std::string& name);
@@ -137,6 +147,7 @@ class FakeUnified {
   void note_attach(pid_t tid, const std::string& from, const CpuSet& cpus,
                    const std::string& to);
 
+  const BrokerRules rules_{"penstock", V1Mounts{}};
   TempDir tree_;
   TempDir proc_dir_;
   std::vector<std::string> scope_{"system.slice", "n1_slurmstepd.scope"};
@@ -149,7 +160,7 @@ class FakeUnified {
   std::vector<Failure> failures_;
   std::vector<std::string> locking_;
   bool forgets_masks_ = false;
-  Fs fs_;
+  Fs fs_, brokered_;
   ProcReader proc_;
   Sched sched_;
 };

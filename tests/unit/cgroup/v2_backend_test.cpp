@@ -245,8 +245,8 @@ TEST_CASE(
   const auto [has, lacks] = GENERATE(std::pair{"memory pids\n", "cpu"},
                                      std::pair{"cpu memory\n", "cpuset"});
   node.machine.tree().write("cgroup.controllers", has);
-  const auto backend = V2Backend::create(node.machine.fs(), node.machine.proc(),
-                                         node.machine.sched(), {});
+  const auto backend = V2Backend::create(
+      node.machine.brokered(), node.machine.proc(), node.machine.sched(), {});
   CHECK(backend.error().code == Code::kUnavailable);
   CHECK_THAT(backend.error().message,
              Catch::Matchers::ContainsSubstring(std::string("controller ") +

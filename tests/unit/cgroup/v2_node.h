@@ -22,8 +22,9 @@ struct Node {
     machine.start(kTrainer, kTrainer, task, CpuSet{{0, 1}});
     machine.start(kLoader, kTrainer, task, CpuSet{{1}});
     machine.start(kLender, kLender, lender_task, CpuSet{{2, 3}});
-    backend.emplace(std::move(*V2Backend::create(
-        machine.fs(), machine.proc(), machine.sched(), std::move(settings))));
+    backend.emplace(
+        std::move(*V2Backend::create(machine.brokered(), machine.proc(),
+                                     machine.sched(), std::move(settings))));
     home = *backend->home_of({kLoader, 0});
     REQUIRE(backend->add_task(kJob, *backend->home_of({kTrainer, 0})));
     REQUIRE(backend->add_task(kOther, *backend->home_of({kLender, 0})));
@@ -52,8 +53,8 @@ struct Node {
     for (int i = 0; i < times; ++i) REQUIRE(backend->refresh());
   }
   V2Backend later_run() const {
-    return std::move(
-        *V2Backend::create(machine.fs(), machine.proc(), machine.sched(), {}));
+    return std::move(*V2Backend::create(machine.brokered(), machine.proc(),
+                                        machine.sched(), {}));
   }
   void restart() { backend.emplace(later_run()); }
 
