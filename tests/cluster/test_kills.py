@@ -199,6 +199,8 @@ class Kills(test_nodes.NodesCase):
             if (self.cluster.is_started(f"penstockd.{node}")
                     and self.cluster.has_ended(f"penstockd.{node}")):
                 self.assertEqual(self.cluster.stop_agent_of(node), 1)
+                self.assertIn("no answer in time",
+                              self.cluster.logs(f"penstockd.{node}"))
                 self.ended_by_itself += 1
                 self.cluster.launch_agent_of(node)
 

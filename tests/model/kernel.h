@@ -45,6 +45,7 @@ struct Group {
 class Kernel {
  public:
   static constexpr int kCpus = 8;
+  static CpuSet all_cpus();
   // cpu_with_cpuacct: both in one hierarchy, as systemd mounts them.
   Kernel(Trial& trial, bool cpu_with_cpuacct);
 

@@ -8,21 +8,13 @@
 #include <cstring>
 #include <string>
 
+#include "tests/unit/broker/socket_pair.h"
 #include "tests/unit/catch.h"
 
 using namespace penstock;
+using test::SocketPair;
 
 namespace {
-
-struct Ends {
-  Ends() {
-    int fds[2];
-    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
-    here.reset(fds[0]);
-    there.reset(fds[1]);
-  }
-  UniqueFd here, there;
-};
 
 std::vector<std::byte> bytes(const std::string& text) {
   std::vector<std::byte> out(text.size());
@@ -33,7 +25,7 @@ std::vector<std::byte> bytes(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a datagram arrives with its descriptor") {
-  const Ends ends;
+  const SocketPair ends;
   int pipe_ends[2];
   REQUIRE(::pipe(pipe_ends) == 0);
   const UniqueFd in(pipe_ends[0]), out(pipe_ends[1]);
@@ -49,7 +41,7 @@ TEST_CASE("a datagram arrives with its descriptor") {
 }
 
 TEST_CASE("a longer datagram than allowed is an error") {
-  const Ends ends;
+  const SocketPair ends;
   REQUIRE(send_datagram(ends.here.get(), bytes("hello")));
   const auto got = receive_datagram(ends.there.get(), 4);
   REQUIRE_FALSE(got);
@@ -57,7 +49,7 @@ TEST_CASE("a longer datagram than allowed is an error") {
 }
 
 TEST_CASE("the other end's death is told from a message") {
-  Ends ends;
+  SocketPair ends;
   ends.here.reset();
   const auto got = receive_datagram(ends.there.get(), 100);
   REQUIRE(got);
@@ -66,7 +58,7 @@ TEST_CASE("the other end's death is told from a message") {
 }
 
 TEST_CASE("a receiver with a time limit does not wait for ever") {
-  const Ends ends;
+  const SocketPair ends;
   const timeval limit{0, 20'000};
   REQUIRE(::setsockopt(ends.there.get(), SOL_SOCKET, SO_RCVTIMEO, &limit,
                        sizeof limit) == 0);
