@@ -1,12 +1,9 @@
-"""Slurm's daemons read their configuration anew, and restart, while jobs start,
-lend and end: no job and no report is lost, and nothing remains."""
+"""Slurm's daemons read their configuration anew, and restart, while jobs lend
+and borrow: no job and no report is lost, and nothing remains."""
 
 import pathlib
-import re
 
 import agent_case
-
-JOBS = 15
 
 
 class SlurmRestarts(agent_case.AgentCase):
@@ -14,46 +11,20 @@ class SlurmRestarts(agent_case.AgentCase):
         return pathlib.Path(self.cluster.directory, "reports",
                             f"{job}.json").exists()
 
-    def borrower(self):
-        job = self.submit("borrower", 4)
-        self.wait_away(job)
-        return job
+    def reconfigure(self):
+        done = self.cluster.command("scontrol", "reconfigure")
+        self.assertEqual(done.returncode, 0, done.stderr)
 
-    def check_borrower(self, job):
-        """It has been one run, for Slurm and for penstockd, and borrows."""
-        self.wait_away(job)
-        self.assertEqual(self.cluster.job(job)["Restarts"], "0")
-        self.cluster.cancel(job)
-        self.check_nothing_left()
-        self.wait("its report", lambda: self.reported(job))
-        self.assertEqual(len(self.reports(job)), 2)
-
-    def test_reconfigure_while_jobs_come_and_go(self):
-        borrower = self.borrower()
-        # Slurm starts them one after another on the other CPUs.
-        array = self.cluster.sbatch("#!/bin/sh\nexec sleep 0.3\n", gpus=0,
-                                    flags=["--loader=auto", "--no-requeue",
-                                           f"--array=1-{JOBS}"])
-        self.addCleanup(self.cluster.cancel, str(array))
-        while len(self.cluster.squeue()) > 1:
-            done = self.cluster.command("scontrol", "reconfigure")
-            self.assertEqual(done.returncode, 0, done.stderr)
-        shown = self.cluster.command("scontrol", "-o", "show", "job",
-                                     str(array)).stdout
-        self.assertEqual(re.findall(r"JobState=(\S+)", shown),
-                         JOBS * ["COMPLETED"])
-        for job in re.findall(r"^JobId=(\d+)", shown, re.MULTILINE):
-            self.wait(f"job {job}'s report", lambda job=job: (
-                self.reported(job)))
-        self.check_borrower(borrower)
-
-    # Not while it starts a job: slurmctld would wait for its answer, and
-    # requeue the job.
-    def test_daemons_restart_while_a_job_lends(self):
-        borrower = self.borrower()
-        for restart in (self.cluster.restart_slurmd,
-                        self.cluster.restart_controller,
-                        self.cluster.restart_slurmd):
+    # Not while Slurm starts or ends a job. slurmctld would wait for the answer
+    # of a stopped daemon, and requeue the job. After `scontrol reconfigure` at
+    # such a time, threads of slurmctld 22.05 that send messages may use a CPU
+    # for ever, and the job may end as NODE_FAIL.
+    def test_while_a_job_lends(self):
+        borrower = self.submit("borrower", 4)
+        self.wait_away(borrower)
+        for restart in (self.reconfigure, self.cluster.restart_slurmd,
+                        self.reconfigure, self.cluster.restart_controller,
+                        self.reconfigure, self.cluster.restart_slurmd):
             lender = self.cluster.sbatch(["sleep", "3"], gpus=0,
                                          flags=["--loader=auto"])
             self.wait("the lender to be known",
@@ -62,7 +33,13 @@ class SlurmRestarts(agent_case.AgentCase):
             self.cluster.wait_job(lender)
             self.wait("the lender's report",
                       lambda job=lender: self.reported(job))
-        self.check_borrower(borrower)
+        self.wait_away(borrower)
+        # It has been one run, for Slurm and for penstockd.
+        self.assertEqual(self.cluster.job(borrower)["Restarts"], "0")
+        self.cluster.cancel(borrower)
+        self.check_nothing_left()
+        self.wait("its report", lambda: self.reported(borrower))
+        self.assertEqual(len(self.reports(borrower)), 2)
 
 
 if __name__ == "__main__":
