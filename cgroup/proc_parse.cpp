@@ -50,7 +50,7 @@ Result<ProcStat> parse_stat(std::string_view text) {
   std::array<std::string_view, 40> field;
   for (size_t i = 3; i < field.size(); ++i) field[i] = take_word(tail);
   if (!take_number(head, stat.pid) || field[3].size() != 1 ||
-      !to_number(field[4], stat.ppid) ||
+      !to_number(field[4], stat.ppid) || !to_number(field[20], stat.threads) ||
       !to_number(field[22], stat.starttime_ticks) ||
       !to_number(field[39], stat.processor)) {
     return malformed("stat", text);

@@ -27,6 +27,7 @@ struct ProcStat {
   std::string comm;  // chosen by the process; may hold ' ' and ')'
   char state = '?';  // 'Z' and 'X' count as dead
   pid_t ppid = 0;
+  int threads = 0;
   uint64_t starttime_ticks = 0;  // since boot; with the pid, an identity
   int processor = 0;             // CPU that it last ran on
 

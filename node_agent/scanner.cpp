@@ -74,7 +74,9 @@ std::optional<ProcessView> Scanner::process_view(pid_t pid) const {
   view.parent_pid = stat->ppid;
   view.starttime_ticks = stat->starttime_ticks;
   view.comm = stat->comm;
-  Result<std::vector<pid_t>> tids = proc_.threads(pid);
+  // Most workers are one thread: do not list what is known.
+  Result<std::vector<pid_t>> tids =
+      stat->threads == 1 ? Result(std::vector<pid_t>{pid}) : proc_.threads(pid);
   if (!tids) return std::nullopt;
   for (pid_t tid : *tids) {
     Result<std::string> comm =

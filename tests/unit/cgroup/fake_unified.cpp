@@ -112,14 +112,16 @@ void FakeUnified::start(pid_t tid, pid_t pid, const std::string& group,
                         const CpuSet& affinity) {
   threads_[tid] = Thread{pid, 1000, group, affinity};
   write_proc(tid);
+  if (pid != tid && threads_.contains(pid)) write_proc(pid);
 }
 
 void FakeUnified::end(pid_t tid) {
-  std::filesystem::remove_all(proc_dir_.path() /
-                              std::to_string(threads_[tid].pid) / "task" /
+  const pid_t pid = threads_[tid].pid;
+  std::filesystem::remove_all(proc_dir_.path() / std::to_string(pid) / "task" /
                               std::to_string(tid));
   threads_.erase(tid);
   std::filesystem::remove_all(proc_dir_.path() / std::to_string(tid));
+  if (threads_.contains(pid)) write_proc(pid);
 }
 
 void FakeUnified::set_state(pid_t tid, char state) {
@@ -136,12 +138,16 @@ void FakeUnified::set_schedstat(pid_t tid, uint64_t run_ns, uint64_t wait_ns) {
 void FakeUnified::write_proc(pid_t tid) {
   const Thread& thread = threads_[tid];
   const std::string dir = std::to_string(tid) + "/";
+  const auto count = std::count_if(
+      threads_.begin(), threads_.end(),
+      [&](const auto& entry) { return entry.second.pid == thread.pid; });
   proc_dir_.write(dir + "cgroup", "0::" + thread.group + "\n");
   proc_dir_.write(dir + "comm", "x\n");
   proc_dir_.write(std::to_string(thread.pid) + "/task/" + dir + "comm", "x\n");
   proc_dir_.write(dir + "stat",
                   std::to_string(tid) + " (x) " + thread.state +
-                      " 1 1 1 0 -1 0 0 0 0 0 5 6 0 0 20 0 1 0 " +
+                      " 1 1 1 0 -1 0 0 0 0 0 5 6 0 0 20 0 " +
+                      std::to_string(count) + " 0 " +
                       std::to_string(thread.starttime) +
                       " 1 1 1 1 1 1 1 1 0 0 0 0 0 0 0 17 2 0 0 0 0 0\n");
   proc_dir_.write(dir + "status", "Name:\tx\nTgid:\t" +

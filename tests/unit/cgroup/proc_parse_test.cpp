@@ -49,6 +49,7 @@ TEST_CASE("stat of a process with parentheses in its name is parsed") {
   CHECK(stat->comm == "a) R 1 (b");
   CHECK(stat->state == 'S');
   CHECK(stat->ppid == 24313);
+  CHECK(stat->threads == 2);
   CHECK(stat->starttime_ticks == 241077);
   CHECK(stat->processor == 0);
   CHECK_FALSE(stat->dead());
