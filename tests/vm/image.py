@@ -36,7 +36,7 @@ AllowedCPUs=0
 WantedBy=multi-user.target
 """
 # Parts of the source tree that the tests in the guest use.
-TREES = ["tests/cluster", "tests/site", "libpenstock/python",
+TREES = ["tests/cluster", "tests/hostile", "tests/site", "libpenstock/python",
          "slurm_conf_examples", "docs"]
 # Installed files that the tests expect in a build directory.
 INSTALLED = {"bin": ["/usr/bin/penstock", "/usr/bin/penstock-train",
