@@ -35,7 +35,10 @@ class MpiCase(unittest.TestCase):
         return subprocess.run(
             [MPIEXEC, "-n", str(ranks), sys.executable, "-B", str(program)]
             + list(map(str, arguments)),
-            env={**os.environ, **_SETTINGS},
+            # Two runs of Open MPI 4.1 must not share it: one creates it while
+            # the other removes it.
+            env={**os.environ, **_SETTINGS,
+                 "OMPI_MCA_orte_tmpdir_base": self.folder},
             capture_output=True,
             text=True,
             timeout=110,

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 import unittest
 
 
@@ -14,10 +15,14 @@ def run(case, ranks, options=(), arguments=()):
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_hwloc_base_binding_policy": "none",
         "OMPI_MCA_btl": "self,vader"}
-    done = subprocess.run(
-        [os.environ["MPIEXEC"], *options, "-n", str(ranks),
-         os.environ["RANKS"], case, *arguments],
-        env=environment, capture_output=True, text=True, timeout=100)
+    # Two runs of Open MPI 4.1 must not share a folder for sessions: one creates
+    # it while the other removes it.
+    with tempfile.TemporaryDirectory() as folder:
+        environment["OMPI_MCA_orte_tmpdir_base"] = folder
+        done = subprocess.run(
+            [os.environ["MPIEXEC"], *options, "-n", str(ranks),
+             os.environ["RANKS"], case, *arguments],
+            env=environment, capture_output=True, text=True, timeout=100)
     return sorted(done.stdout.splitlines()), done.returncode, done.stderr
 
 

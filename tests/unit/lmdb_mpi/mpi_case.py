@@ -28,9 +28,11 @@ SETTINGS = {
 
 @contextlib.contextmanager
 def environment():
-    """With a folder for shared memory that dead ranks leave."""
+    """With a folder for what dead ranks leave. Two runs of Open MPI 4.1 must not
+    share the one for sessions, which one creates while the other removes it."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as shared:
         yield {**os.environ, **SETTINGS,
+               "OMPI_MCA_orte_tmpdir_base": shared,
                "OMPI_MCA_btl_vader_backing_directory": shared,
                "OMPI_MCA_osc_sm_backing_directory": shared}
 
