@@ -172,7 +172,9 @@ class Hostile(test_nodes.NodesCase):
         path.write_text(json.dumps(self.site(pair, orders)), "utf-8")
         job = self.cluster.sbatch(
             ["/usr/bin/python3", "-B", "-m", "hostile", path], gpus=0,
-            user=self.attacker, env={"PYTHONPATH": folder},
+            user=self.attacker,
+            env={"PYTHONPATH": folder,
+                 "PENSTOCK_EMULATED": str(embedded.PATIENCE)},
             flags=["--loader=auto", "--loader-threads=1",
                    f"--nodelist={self.attacked}"])
         self.addCleanup(self.cluster.cancel, str(job))

@@ -11,7 +11,9 @@ import time
 import traceback
 import typing
 
-GRACE_S = 60  # for an attack's end after its time
+from hostile import agent
+
+GRACE_S = 6 * agent.ANSWER_S  # for an attack's end after its time
 PR_SET_CHILD_SUBREAPER = 36
 
 libc = ctypes.CDLL(None, use_errno=True)
