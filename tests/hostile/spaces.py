@@ -54,7 +54,7 @@ def inner_root(site):
     count = 0
     while True:
         start(ask_inside, site, writer)
-        if not select.select([reader], [], [], 2 * agent.ANSWER_S)[0]:
+        if not select.select([reader], [], [], 1.5 * agent.ANSWER_S)[0]:
             raise TimeoutError("no reply to the root of a namespace")
         if os.read(reader, 1) == b"!":
             raise Broke("root of a namespace was taken for root")
