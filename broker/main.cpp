@@ -13,6 +13,7 @@
 #include "broker/channel.h"
 #include "broker/desk.h"
 #include "broker/message.h"
+#include "broker/session_priority.h"
 #include "cgroup/mounts.h"
 #include "common/account.h"
 #include "common/config.h"
@@ -54,17 +55,26 @@ void log_refusal(const Status& status) {
   if (logged++ < kMostRefusals) log_warning("{}", status.error().message);
 }
 
+// Of the process that has connected.
 // Errors: kPermissionDenied  neither root nor AgentUser has the other end.
-Status is_penstockd(int socket, uid_t agent_user) {
+Result<pid_t> penstockd_at(int socket, uid_t agent_user) {
   ucred peer{};
   socklen_t size = sizeof(peer);
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     return system_error(errno, "the socket on the standard input");
   }
-  if (peer.uid == 0 || peer.uid == agent_user) return Done{};
+  if (peer.uid == 0 || peer.uid == agent_user) return peer.pid;
   return Error{Code::kPermissionDenied, 0,
                "uid " + std::to_string(peer.uid) +
                    " has connected, which is neither root nor AgentUser"};
+}
+
+// Their work is short, and jobs wait for it.
+void run_before_jobs(pid_t penstockd) {
+  for (const pid_t leader : {penstockd, ::getpid()}) {
+    const Status raised = raise_session(leader);
+    if (!raised) log_debug("{}", raised.error().message);
+  }
 }
 
 Status serve(BrokerDesk& desk, int socket) {
@@ -87,11 +97,12 @@ int run(const Arguments& arguments, const Config& config) {
   // penstockd's end ends the broker; signals to its group are for penstockd.
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGPIPE})
     ::signal(signal, SIG_IGN);
-  ::setsid();
+  ::setpgid(0, 0);
   ::umask(022);
   const uid_t agent_user = find_uid(config.agent_user).value_or(0);
-  const Status peer = is_penstockd(STDIN_FILENO, agent_user);
-  if (!peer) return complain(peer.error());
+  const Result<pid_t> penstockd = penstockd_at(STDIN_FILENO, agent_user);
+  if (!penstockd) return complain(penstockd.error());
+  run_before_jobs(*penstockd);
   Result<UniqueFd> root = CgroupFs::open_root(config.cgroup_root);
   if (!root) return complain(root.error());
   Result<ProcReader> proc = ProcReader::open();

@@ -86,7 +86,7 @@ Result<Guardian> Guardian::start(const CleanUp& clean_up, int needed_socket,
   writer.reset();
   ::prctl(PR_SET_NAME, "penstockd-guard");
   // Signals to the daemon's process group are for the daemon alone.
-  ::setsid();
+  ::setpgid(0, 0);
   ::signal(SIGTERM, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);

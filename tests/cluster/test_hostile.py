@@ -28,6 +28,7 @@ import statistics
 import subprocess
 import sys
 import time
+import unittest
 
 import answer_probe
 import cluster_case
@@ -271,7 +272,18 @@ class Hostile(test_nodes.NodesCase):
             for before, window, after in zip(windows, windows[1:], windows[2:])
             if window.attack}
 
-    # -- the test --------------------------------------------------------------
+    # -- the tests -------------------------------------------------------------
+
+    @unittest.skipUnless(os.path.exists("/proc/self/autogroup"),
+                         "SKIPPED: a kernel without autogroups")
+    def test_penstockd_its_guardian_and_brokers_run_before_jobs(self):
+        pid = self.cluster.daemon_pid(f"penstockd.{self.node}")
+        children = pathlib.Path(
+            f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+        self.assertGreaterEqual(len(children), 3)
+        for each in [pid, *children]:
+            self.assertRegex(pathlib.Path(
+                f"/proc/{each}/autogroup").read_text("ascii"), "nice -10\n$")
 
     def test_no_attack_delays_answers_costs_others_or_leaves_anything(self):
         left_before = self.leavings()
@@ -359,10 +371,11 @@ class Hostile(test_nodes.NodesCase):
         self.wait("penstockd to have no tasks", lambda: not any(
             self.cluster.status_of(node)["jobs"]
             for node in self.cluster.nodes))
-        own = {f"{self.cluster.directory}/reports/{job}." for job in jobs}
+        reports = {f"{self.cluster.directory}/reports/{job}." for job in jobs}
+        # An agent's files of its own may be new, too.
         self.assertEqual([path for path in sorted(self.leavings() - before)
-                          if not path.startswith(tuple(own))
-                          and not path.endswith("/tasks.json")], [])
+                          if not path.startswith(tuple(reports))
+                          and not path.endswith(("/tasks.json", "/term"))], [])
         if hierarchy.UNIFIED:
             self.wait("Slurm's groups to be gone",
                       lambda: not hierarchy.left_in_scopes(self.node))
