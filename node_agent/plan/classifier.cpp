@@ -9,10 +9,15 @@
 namespace penstock {
 namespace {
 
-// Sources: pytorch's worker.py and setThreadName truncation; DALI's thread
-// pool names; Python's multiprocessing.spawn.
-constexpr std::array<std::string_view, 4> kLoaderNamePrefixes = {
-    "pt_data_", "pt_multiprocess", "pt_thread_data", "[DALI]["};
+// As the kernel shows them, at most 15 bytes. Sources: pytorch's worker.py and
+// setThreadName truncation. Seen: DALI 2.4's pools and executor; Ray Data
+// 2.60's tasks, whose workers have another name while idle; grain's threads,
+// which the kernel knows from Python 3.14 on.
+constexpr std::array<std::string_view, 10> kLoaderNamePrefixes = {
+    "pt_data_",  "pt_multiprocess", "pt_thread_data", "[DALI]",
+    "ray::Read", "ray::Map",        "ray::FlatMap",   "ray::Filter",
+    "grain-pre", "grain-thread-pr"};
+// From Python's multiprocessing.spawn.
 constexpr std::array<std::string_view, 2> kSpawnCommands = {
     "multiprocessing.spawn import spawn_main", "--multiprocessing-fork"};
 

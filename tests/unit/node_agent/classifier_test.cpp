@@ -198,6 +198,29 @@ TEST_CASE(
   CHECK(ids(found) == std::vector{11, 13, 20, 21, 22});
 }
 
+TEST_CASE(
+    "threads and tasks named by DALI, grain and Ray Data are recognized") {
+  // Named as in runs of DALI 2.4, Ray 2.60; grain's as cut by the kernel.
+  auto found = classify(task_of({
+      process(10, 1, "python3", "python3 t.py",
+              {{10, "python3"},
+               {11, "[DALI] Executor"},
+               {12, "[DALI][WT]Input"},
+               {13, "[DALI][TP0]Exec"},
+               {14, "grain-prefetch_"},
+               {15, "grain-thread-pr"},
+               {16, "tf_Compute"}}),
+      process(20, 10, "raylet", "raylet"),
+      process(21, 20, "ray::ReadRange", "ray::ReadRange"),
+      process(22, 20, "ray::MapWorker(", "ray::MapWorker(MapBatches(f))"),
+      process(23, 20, "ray::Filter(<la", "ray::Filter(<lambda>)->FlatMap(f)"),
+      process(24, 20, "ray::IDLE", "ray::IDLE"),
+      process(25, 20, "ray::RayTrainWo", "ray::RayTrainWorker.execute"),
+  }));
+  CHECK(found.source == LoaderEvidence::kNames);
+  CHECK(ids(found) == std::vector{11, 12, 13, 14, 15, 21, 22, 23});
+}
+
 TEST_CASE("--loader-match matches thread names and command lines") {
   const auto matching = [](const char* pattern) {
     return classify(task_of(
