@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""CPU time of penstock.watch in the trainer's process per batch: the same
-loader bare and watched in turn, with and without a (fake) penstockd.
+"""CPU time of a measurement in the trainer's process per batch: the same loader
+measured and bare in turn, with and without a (fake) penstockd. A DataLoader is
+measured by the patches alone, and by penstock.watch, which also splits its time.
+The same for a step of an optimizer.
 
 Prints JSON: a list of {"name", "value", "unit", "spread", "runs"}; value is the
 median of the differences over the rounds, spread the distance of their
@@ -19,7 +21,8 @@ sys.path[:0] = [str(HERE.parents[1] / "libpenstock" / "python"), str(HERE)]
 
 import penstock  # noqa: E402
 from fake_daemon import FakeDaemon, socket_folder  # noqa: E402
-from penstock._watch import Watched  # noqa: E402
+from penstock import _client, _process  # noqa: E402
+from penstock._instrument import instrument  # noqa: E402
 
 try:
     import torch.utils.data
@@ -28,15 +31,50 @@ except ImportError:
 
 
 def batch_us(batches):
-    """CPU time: watch() never blocks, and other programs must not count."""
+    """CPU time: measurements never block, and other programs must not count."""
     begin_ns = time.thread_time_ns()
     count = sum(1 for _ in batches)
     return (time.thread_time_ns() - begin_ns) / count / 1000
 
 
-def differences(loader, watched, rounds):
-    batch_us(loader), batch_us(watched)  # the first batch of each is slower
-    return [batch_us(watched) - batch_us(loader) for _ in range(rounds)]
+def stock_batch_us(loader):
+    """The same without the patches."""
+    if not torch:
+        return batch_us(loader)
+    data = torch.utils.data.dataloader
+    loaders, iterators = data.DataLoader, data._BaseDataLoaderIter
+    patched = loaders.__iter__, iterators.__next__
+    loaders.__iter__, iterators.__next__ = (one.__wrapped__ for one in patched)
+    try:
+        return batch_us(loader)
+    finally:
+        loaders.__iter__, iterators.__next__ = patched
+
+
+def differences(loader, measured, rounds):
+    stock_batch_us(loader), batch_us(measured)  # the first batch is slower
+    return [batch_us(measured) - stock_batch_us(loader) for _ in range(rounds)]
+
+
+def step_us(step, optimizer, steps=1000):
+    begin_ns = time.thread_time_ns()
+    for _ in range(steps):
+        step(optimizer)
+    return (time.thread_time_ns() - begin_ns) / steps / 1000
+
+
+def step_differences(rounds):
+    """With an optimizer that does nothing."""
+
+    class Nothing(torch.optim.Optimizer):
+        def step(self):
+            pass
+
+    stock = Nothing.step
+    optimizer = Nothing([torch.zeros(1)], {})
+    patched = Nothing.step.__wrapped__  # below torch's own wrapper
+    return [step_us(patched, optimizer) - step_us(stock, optimizer)
+            for _ in range(rounds)]
 
 
 def figure(name, values):
@@ -46,11 +84,16 @@ def figure(name, values):
 
 
 def loaders(batches):
-    """Names and loaders, each with that number of batches of 32."""
-    yield "iterable", [[0] * 32] * batches
+    """Names, loaders, and what measures them; batches of 32."""
+    items = [[0] * 32] * batches
+    yield "iterable", items, penstock.watch(items)
     if torch:
-        data = torch.utils.data.TensorDataset(torch.arange(32 * batches))
-        yield "dataloader", torch.utils.data.DataLoader(data, batch_size=32)
+        def new():
+            data = torch.utils.data.TensorDataset(torch.arange(32 * batches))
+            return torch.utils.data.DataLoader(data, batch_size=32)
+
+        yield "patches", new(), new()
+        yield "dataloader", new(), penstock.watch(new())
 
 
 def measure(batches, rounds):
@@ -60,14 +103,16 @@ def measure(batches, rounds):
         with FakeDaemon(path):
             for client_path in (path, path + ".absent"):
                 where = "" if client_path == path else "_without_penstockd"
-                client = penstock.Client(client_path)
-                for name, loader in loaders(batches):
-                    watched = Watched(loader, False, client)
-                    values = differences(loader, watched, rounds)
+                client = _client._default = penstock.Client(client_path)
+                for name, loader, measured in loaders(batches):
+                    _process.current = None
+                    values = differences(loader, measured, rounds)
                     figures.append(figure(
                         f"watch_overhead_us_{name}{where}", values))
                 client.close()
     worst = max(figures, key=lambda one: one["value"])
+    if torch:
+        figures.append(figure("step_overhead_us", step_differences(rounds)))
     return [{**worst, "name": "watch_overhead_us"}, *figures]
 
 
@@ -78,6 +123,7 @@ def main():
     asked = parser.parse_args()
     if torch:
         torch.set_num_threads(1)
+        instrument()
     json.dump(measure(asked.batches, asked.rounds), sys.stdout, indent=1)
     print()
 

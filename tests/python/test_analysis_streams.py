@@ -76,14 +76,30 @@ for batch in penstock.watch(iter([[i] * 3 for i in range(100_000)])):
     def test_workers_that_cannot_be_told_what_to_load_are_replayed_only(self):
         script = TORCH + """
 class Own(DataLoader):
-    def __iter__(self):
-        return super().__iter__()
+    def _get_iterator(self):
+        return super()._get_iterator()
 for batch in penstock.watch(Own(Files(), 4, num_workers=1)):
     pass
 """
-        can = self.analyze(script).ranks[0].hello["can"]
+        rank = self.analyze(script).ranks[0]
+        can = rank.hello["can"]
         self.assertEqual((can["memory"], can["cold"]), (False, ""))
-        self.assertRegex(can["why"], "Own has a __iter__ of its own")
+        self.assertRegex(can["why"], "Own has a _get_iterator of its own")
+        rank.run(1, "replay", 60, train=True)
+
+    @needs_torch
+    def test_a_loader_may_change_its_batches(self):
+        script = TORCH + """
+class Own(DataLoader):
+    def __iter__(self):
+        for batch in super().__iter__():
+            yield ("changed", batch)
+for changed, batch in penstock.watch(Own(Files(), 4, num_workers=1)):
+    assert changed == "changed" and len(batch) == 4
+"""
+        rank = self.analyze(script).ranks[0]
+        self.assertEqual(rank.hello["can"]["memory"], True)
+        rank.run(1, "memory", 60, train=True, subset_samples=8)
 
     def test_fast_steps_are_told_in_short_lines(self):
         script = COMMON + """

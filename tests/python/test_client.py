@@ -151,6 +151,14 @@ class ClientTest(unittest.TestCase):
         eventually(lambda: daemon.threads == {102: True, 103: True})
         self.assertEqual(daemon.threads, {102: True, 103: True})
 
+    def test_a_thread_may_end_while_its_process_reports(self):
+        daemon, client = self.daemon(), self.client()
+        client.register(4242)
+        with client._lock:  # as if the garbage collector ran then
+            client.unregister(4242)
+        client.report(samples=1)
+        self.assertTrue(eventually(lambda: daemon.threads == {4242: False}))
+
     def test_a_tasks_next_process_goes_on_where_the_last_one_ended(self):
         daemon = self.daemon()
         first = penstock.Client(self.path)

@@ -91,7 +91,7 @@ class LightningTest(unittest.TestCase):
         self.check_progress(40, 10)
 
     def test_a_watched_loader_is_counted_once(self):
-        watched = penstock.Watched(Slow(), False, self.client)
+        watched = penstock.Watched(Slow(), self.client)
         trainer = Trainer(watched, penstock.LightningCallback())
         for epoch, shown in enumerate([watched, [watched], {"a": watched}], 1):
             trainer.train_dataloader = shown

@@ -207,7 +207,7 @@ class ProcessTest(LoaderCase):
     def test_watch_does_not_count_it_again(self):
         daemon = self.daemon(threads=1, rate=0)
         loader = self.load(self.records(), 10)
-        with mock.patch.object(penstock._watch, "WatchedIterator") as watched:
+        with mock.patch.object(penstock._watched, "WatchedIterator") as watched:
             self.assertEqual(sum(1 for _ in penstock.watch(loader)), 10)
         watched.assert_not_called()
         self.assertEqual(daemon.progress()["samples"], 100)

@@ -4,11 +4,12 @@ import os
 import time
 import unittest
 
-import penstock
-from fake_daemon import FakeDaemon, eventually, socket_folder
-from penstock._elastic import workers_that_fit
+from fake_daemon import eventually
+from penstock import Client, Watched, watch
 from penstock._batch import batch_samples
-from penstock._watch import Watched, watch
+from penstock._elastic import workers_that_fit
+from penstock._run_delay import begin_wait, end_wait, take_delay_ns
+from watch_case import DaemonTestCase
 
 try:
     import torch.utils.data
@@ -45,26 +46,19 @@ class SlowLoader:
             yield Tensor(4, 3)
 
 
-class DaemonTestCase(unittest.TestCase):
-    def setUp(self):
-        folder = socket_folder()
-        self.addCleanup(folder.cleanup)
-        self.path = os.path.join(folder.name, "penstockd.sock")
-
-    def connect(self):
-        daemon = FakeDaemon(self.path)
-        self.addCleanup(daemon.close)
-        client = penstock.Client(self.path)
-        self.addCleanup(client.close)
-        return daemon, client
-
-
 def compute(seconds):
     """Computes for that CPU time of the thread; returns the wall time."""
     begin, end = time.monotonic(), time.thread_time() + seconds
     while time.thread_time() < end:
         pass
     return time.monotonic() - begin
+
+
+def forget_delay():
+    """Of what this thread did before."""
+    begin_wait()
+    end_wait()
+    take_delay_ns()
 
 
 class WatchTest(DaemonTestCase):
@@ -88,7 +82,7 @@ class WatchTest(DaemonTestCase):
 
     def test_waits_are_measured_and_samples_counted(self):
         daemon, client = self.connect()
-        watched = Watched(SlowLoader(5, 0.02), False, client)
+        watched = Watched(SlowLoader(5, 0.02), client)
         for epoch in (1, 2):
             for _ in watched:
                 time.sleep(0.01)  # the trainer's own time is not a wait
@@ -102,8 +96,9 @@ class WatchTest(DaemonTestCase):
     def test_waiting_for_a_cpu_is_told_apart_from_waiting_for_data(self):
         self.compete()
         daemon, client = self.connect()
+        forget_delay()
         begin, busy_s = time.monotonic(), 0
-        for _ in Watched(SlowLoader(20, 0.005), False, client):
+        for _ in Watched(SlowLoader(20, 0.005), client):
             busy_s += compute(0.02)
         wall_s = time.monotonic() - begin
         page = daemon.progress()
@@ -115,8 +110,9 @@ class WatchTest(DaemonTestCase):
     def test_two_watched_loaders_tell_a_delay_once(self):
         self.compete()
         daemon, client = self.connect()
-        loaders = [Watched(SlowLoader(20, 0), False, client) for _ in range(2)]
-        nested = Watched(map(list, zip(*loaders)), False, client)
+        loaders = [Watched(SlowLoader(20, 0), client) for _ in range(2)]
+        nested = Watched(map(list, zip(*loaders)), client)
+        forget_delay()
         begin = time.monotonic()
         for _ in nested:
             compute(0.02)
@@ -127,12 +123,12 @@ class WatchTest(DaemonTestCase):
 
     def test_a_new_epoch_alone_is_no_progress(self):
         daemon, client = self.connect()
-        watched = Watched(SlowLoader(2, 0), False, client)
+        watched = Watched(SlowLoader(2, 0), client)
         list(watched)
         updated_ns = daemon.progress()["updated_ns"]
         seen = []
         client.report = lambda **counters: (
-            penstock.Client.report(client, **counters),
+            Client.report(client, **counters),
             seen.append(daemon.progress()["updated_ns"]),
         )
         next(iter(watched))
@@ -145,6 +141,61 @@ class WatchTest(DaemonTestCase):
         self.assertEqual(watched.note, "mine")
         with self.assertRaises(AttributeError):
             watched.nothing
+
+    def test_truth_is_the_loaders(self):
+        self.assertTrue(watch(x for x in range(3)))
+        self.assertTrue(iter(watch(x for x in range(3))))
+        self.assertFalse(watch([]))
+
+    def test_an_iterator_can_be_asked_for_its_next_batch(self):
+        daemon, client = self.connect()
+        watched = watch(iter([[1, 2], [3, 4], [5]]))
+        self.assertEqual(next(watched), [1, 2])
+        self.assertEqual(daemon.progress()["samples"], 2)
+        self.assertEqual(list(watched), [[3, 4], [5]])
+        self.assertEqual(daemon.progress()["samples"], 5)
+        with self.assertRaises(StopIteration):
+            next(watched)
+        with self.assertRaises(TypeError):  # as for a list
+            next(watch([[1, 2]]))
+
+    def test_the_iterators_attributes_show_through(self):
+        class Iterator:
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                raise StopIteration
+
+            def state_dict(self):
+                return {"batch": 3}
+
+        class Loader:
+            def __iter__(self):
+                return Iterator()
+
+        self.assertEqual(iter(watch(Loader())).state_dict(), {"batch": 3})
+        with self.assertRaises(AttributeError):
+            iter(watch(Loader())).nothing
+
+    def test_what_a_method_makes_of_the_loader_is_watched(self):
+        class WebLoader(SlowLoader):
+            def with_epoch(self, batches):
+                self.batches = batches
+                return self
+
+            def slice(self, batches):
+                return WebLoader(batches, 0)
+
+            def size(self):
+                return self.batches
+
+        daemon, client = self.connect()
+        watched = watch(WebLoader(5, 0))
+        self.assertIs(watched.with_epoch(2), watched)
+        self.assertEqual(len(list(watched.slice(3))), 3)
+        self.assertEqual(daemon.progress()["samples"], 12)
+        self.assertEqual(watched.size(), 2)
 
     def test_an_error_in_the_loader_passes(self):
         def broken():
@@ -177,11 +228,11 @@ class WatchTest(DaemonTestCase):
             def __iter__(self):
                 return Iterator()
 
-        for _ in Watched(Loader(), False, client):
+        for _ in Watched(Loader(), client):
             self.assertTrue(eventually(lambda: daemon.threads == {4242: True}))
             self.assertEqual(daemon.progress()["loader_threads"], 1)
         self.assertTrue(eventually(lambda: daemon.threads == {4242: False}))
-        for _ in Watched(Loader(), False, client):
+        for _ in Watched(Loader(), client):
             break
         self.assertTrue(eventually(lambda: daemon.threads == {4242: False}))
 
@@ -240,7 +291,7 @@ class ElasticTest(DaemonTestCase):
     def test_each_epoch_follows_the_hint(self):
         daemon, client = self.connect()
         loader = FakeDataLoader(2)
-        watched = Watched(loader, True, client)
+        watched = watch(loader, elastic=True)
         for threads in (3, 1, 2):
             daemon.set_hint(threads=threads)
             list(watched)
@@ -249,22 +300,21 @@ class ElasticTest(DaemonTestCase):
 
     def test_without_a_hint_the_users_number_stays(self):
         loader = FakeDataLoader(2)
-        client = penstock.Client(self.path)
-        self.addCleanup(client.close)
-        list(Watched(loader, True, client))
+        self.use_client(self.path)
+        list(watch(loader, elastic=True))
         self.assertEqual(loader.seen, [2])
 
     def test_not_elastic_changes_nothing(self):
         daemon, client = self.connect()
         loader = FakeDataLoader(2)
-        list(Watched(loader, False, client))
+        list(Watched(loader, client))
         self.assertEqual(loader.seen, [2])
         self.assertEqual(daemon.progress()["follows_hint"], 0)
 
     def test_a_missing_prefetch_factor_is_filled_in(self):
         _, client = self.connect()
         loader = FakeDataLoader(0, prefetch_factor=None)
-        list(Watched(loader, True, client))
+        list(watch(loader, elastic=True))
         self.assertEqual(loader.prefetch_factor, 2)
 
     def test_what_cannot_be_changed_is_left_with_a_warning(self):
@@ -274,7 +324,7 @@ class ElasticTest(DaemonTestCase):
             FakeDataLoader(2, persistent_workers=True),
         ):
             with self.assertWarnsRegex(UserWarning, "stay as they are"):
-                watched = Watched(loader, True, client)
+                watched = watch(loader, elastic=True)
             list(watched)
             self.assertEqual(daemon.progress()["follows_hint"], 0)
         self.assertEqual(loader.seen, [2])
@@ -290,7 +340,7 @@ class TorchTest(DaemonTestCase):
         loader = torch.utils.data.DataLoader(
             self.dataset(), batch_size=4, num_workers=1
         )
-        watched = Watched(loader, True, client)
+        watched = watch(loader, elastic=True)
         for workers in (2, 1):
             daemon.set_hint(threads=workers)
             values = []

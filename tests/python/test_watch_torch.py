@@ -13,10 +13,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import penstock
-from fake_daemon import FakeDaemon, eventually, socket_folder
-from penstock import _clone, _split
-from penstock._watch import Watched, watch
+from fake_daemon import eventually, socket_folder
+from penstock import _clone, _split, watch
+from watch_case import DaemonTestCase
 
 try:
     import torch.utils.data
@@ -122,18 +121,10 @@ def listed(batches):
 
 
 @unittest.skipUnless(torch, "python3-torch is not installed")
-class TorchCase(unittest.TestCase):
+class TorchCase(DaemonTestCase):
     def setUp(self):
-        folder = socket_folder()
-        self.addCleanup(folder.cleanup)
-        self.path = os.path.join(folder.name, "penstockd.sock")
-        self.daemon = FakeDaemon(self.path)
-        self.addCleanup(self.daemon.close)
-        self.client = penstock.Client(self.path)
-        self.addCleanup(self.client.close)
-
-    def watched(self, loader):
-        return Watched(loader, False, self.client)
+        super().setUp()
+        self.daemon, self.client = self.connect()
 
     def sums(self):
         page = self.daemon.progress()
@@ -168,9 +159,10 @@ class SameBatchesTest(TorchCase):
         loader = DataLoader(dataset, **parts)
         before = dict(vars(loader))
         bare = self.epochs(DataLoader(dataset, **parts), lambda loader: loader)
-        self.assertEqual(self.epochs(loader, self.watched), bare)
+        self.assertEqual(self.epochs(loader, watch), bare)
         self.assertTrue(bare[0])
         after = dict(vars(loader))
+        after.pop("_penstock_watched")
         if parts.get("persistent_workers"):
             self.assertIsNotNone(after.pop("_iterator"))
             before.pop("_iterator")
@@ -197,7 +189,7 @@ class SameBatchesTest(TorchCase):
                     torch.manual_seed(7)
                     bare = listed(loader)
                     torch.manual_seed(7)
-                    self.assertEqual(listed(self.watched(loader)), bare)
+                    self.assertEqual(listed(watch(loader)), bare)
                     self.assertEqual(self.sums()[3] - before, size)
 
     def test_random_numbers_are_drawn_when_a_plain_loader_draws_them(self):
@@ -208,12 +200,12 @@ class SameBatchesTest(TorchCase):
             return listed([next(iterator)])
 
         loader = DataLoader(Noisy(), 4, shuffle=True)
-        self.assertEqual(first_of(self.watched(loader)), first_of(loader))
+        self.assertEqual(first_of(watch(loader)), first_of(loader))
 
     def test_a_sampler_of_ranks_takes_its_epoch_through_the_wrapper(self):
         sampler = torch.utils.data.DistributedSampler(
             range(24), num_replicas=2, rank=1, seed=5)
-        watched = self.watched(DataLoader(range(24), 4, sampler=sampler))
+        watched = watch(DataLoader(range(24), 4, sampler=sampler))
         seen = []
         for epoch in (0, 1):
             watched.sampler.set_epoch(epoch)
@@ -224,7 +216,7 @@ class SameBatchesTest(TorchCase):
 
     def test_attributes_that_are_set_are_the_loaders(self):
         loader = DataLoader(Noisy(), 4)
-        watched = self.watched(loader)
+        watched = watch(loader)
         watched.num_workers = 1
         watched.note = "mine"
         self.assertEqual((loader.num_workers, loader.note), (1, "mine"))
@@ -245,8 +237,8 @@ class SameBatchesTest(TorchCase):
             torch.manual_seed(7)
             bare = listed(loader)
             torch.manual_seed(7)
-            iterator = iter(self.watched(loader))
-            self.assertTrue(iterator._iterator._pin_memory)
+            iterator = iter(watch(loader))
+            self.assertTrue(iterator._pin_memory)
             self.assertEqual(listed(iterator), bare)
         self.assertEqual(self.sums()[3], 24)
 
@@ -254,7 +246,7 @@ class SameBatchesTest(TorchCase):
 class LifeTest(TorchCase):
     def test_leaving_early_ends_the_workers(self):
         loader = DataLoader(Noisy(), 4, num_workers=2)
-        for _ in self.watched(loader):
+        for _ in watch(loader):
             pids = [p for p, runs in self.daemon.threads.items() if runs]
             break
         eventually(lambda: not any(map(is_alive, pids)))
@@ -267,8 +259,8 @@ class LifeTest(TorchCase):
             Noisy(), 4, num_workers=2, persistent_workers=True)
         pids = set()
         for epoch in (1, 2, 3):
-            iterator = iter(self.watched(loader))
-            pids.add(tuple(iterator._pids))
+            iterator = iter(watch(loader))
+            pids.add(tuple(worker.pid for worker in iterator._workers))
             list(iterator)
             self.assertEqual(self.sums()[3], 24 * epoch)
         self.assertEqual(len(pids), 1)
@@ -279,7 +271,7 @@ class LifeTest(TorchCase):
             with self.subTest(workers=workers):
                 loader = DataLoader(Failing(), 4, num_workers=workers)
                 outcomes = []
-                for wrap in (lambda loader: loader, self.watched):
+                for wrap in (lambda loader: loader, watch):
                     iterator = iter(wrap(loader))
                     outcome = []
                     for _ in range(6):
@@ -299,26 +291,36 @@ class LifeTest(TorchCase):
 
         loader = DataLoader(Deadly(), 4, num_workers=1)
         with self.assertRaisesRegex(RuntimeError, "exited unexpectedly"):
-            next(iter(self.watched(loader)))
+            next(iter(watch(loader)))
 
     def test_a_copy_and_a_pickle_watch_the_loader(self):
-        loader = DataLoader(Noisy(), 4, num_workers=2)
         for elastic in (False, True):
-            watched = watch(loader, elastic=elastic)
-            for other in (copy.copy(watched), copy.deepcopy(watched),
-                          pickle.loads(pickle.dumps(watched))):
+            loader = watch(DataLoader(Noisy(), 4, num_workers=2), elastic=elastic)
+            for other in (copy.copy(loader), copy.deepcopy(loader),
+                          pickle.loads(pickle.dumps(loader))):
+                before = self.daemon.progress()["samples"]
                 self.assertEqual(len(list(other)), 6)
-                self.assertEqual(other._elastic is not None, elastic)
-            self.assertIs(copy.copy(watched)._loader, loader)
-        loader.num_workers = 5
-        self.assertEqual(copy.copy(watched)._elastic.own_workers, 2)
+                after = self.daemon.progress()
+                self.assertEqual(after["samples"] - before, 24)
+                self.assertEqual(after["follows_hint"], elastic)
+
+    def test_a_pickle_is_watched_in_a_process_that_imports_only_torch(self):
+        loader = watch(DataLoader(range(8), 4))
+        script = ("import pickle, sys, torch; loader = pickle.loads("
+                  "bytes.fromhex(sys.argv[1])); print(len(list(loader)))")
+        done = subprocess.run(
+            [sys.executable, "-c", script, pickle.dumps(loader).hex()],
+            env={**os.environ, "PENSTOCK_SOCKET": self.path},
+            capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.stdout, done.stderr), ("2\n", ""))
+        self.assertEqual(self.daemon.progress()["samples"], 8)
 
     def test_no_descriptor_is_left_behind(self):
         loader = DataLoader(Noisy(), 4)
-        list(self.watched(loader))
+        list(watch(loader))
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(5):
-            list(self.watched(loader))
+            list(watch(loader))
         self.assertEqual(len(os.listdir("/proc/self/fd")), before)
 
 
@@ -335,7 +337,7 @@ class SplitTest(TorchCase):
                     loader = DataLoader(
                         dataset, size, num_workers=workers,
                         collate_fn=slow_collate if size else None)
-                    batches = len(list(self.watched(loader)))
+                    batches = len(list(watch(loader)))
                     fetch_ns, prep_ns, _, samples = (
                         now - then for now, then in zip(self.sums(), before))
                     known_ns = samples * 20 * MS
@@ -362,7 +364,7 @@ class SplitTest(TorchCase):
                 loader = DataLoader(
                     Files(self.cold_files()), 2, num_workers=workers)
                 before = self.sums()
-                list(self.watched(loader))
+                list(watch(loader))
                 cold = [n - b for n, b in zip(self.sums(), before)]
                 if cold[2] == 0:
                     self.skipTest("SKIPPED: the file system keeps what it is "
@@ -373,7 +375,7 @@ class SplitTest(TorchCase):
                 # The first time a worker may also read a page of Python.
                 for _ in range(3):
                     before = self.sums()
-                    list(self.watched(loader))
+                    list(watch(loader))
                     warm = [n - b for n, b in zip(self.sums(), before)]
                     if warm[2] == 0:
                         break
@@ -382,13 +384,13 @@ class SplitTest(TorchCase):
 
     def assert_not_split(self, loader, batches):
         before = self.sums()
-        self.assertEqual(len(list(self.watched(loader))), batches)
+        self.assertEqual(len(list(watch(loader))), batches)
         self.assertEqual(self.sums(), before)
 
     def test_what_is_left_alone(self):
         class OwnIterator(DataLoader):
-            def __iter__(self):
-                return super().__iter__()
+            def _get_iterator(self):
+                return super()._get_iterator()
 
         self.assert_not_split(OwnIterator(Noisy(), 4), 6)
         self.assert_not_split([1, 2], 2)
@@ -398,21 +400,20 @@ class SplitTest(TorchCase):
         class Other(DataLoader):
             pass
 
-        list(self.watched(Other(Noisy(), 4)))
+        list(watch(Other(Noisy(), 4)))
         self.assertEqual(self.sums()[3], 24)
-        list(self.watched([[1, 2]]))  # of all loaders or of none
+        list(watch([[1, 2]]))  # of all loaders or of none
         self.assertEqual(self.sums()[3], 26)
 
     def test_a_job_that_tells_such_counters_itself_is_believed(self):
         self.client.report(fetch_ns=5)
-        self.assertEqual(len(list(self.watched(DataLoader(Noisy(), 4)))), 6)
+        self.assertEqual(len(list(watch(DataLoader(Noisy(), 4)))), 6)
         self.assertEqual(self.sums(), [5, 0, 0, 0])
 
     def test_without_penstockd_the_loader_itself_is_used(self):
-        client = penstock.Client(self.path + "x")
-        self.addCleanup(client.close)
+        self.use_client(self.path + "x")
         with mock.patch.object(_split, "clone") as unused:
-            list(Watched(DataLoader(Noisy(), 4), False, client))
+            list(watch(DataLoader(Noisy(), 4)))
         unused.assert_not_called()
 
     def test_the_proxy_looks_like_its_dataset(self):
@@ -482,7 +483,7 @@ def run_ranks(script, folder, socket_path):
         for rank in ranks:
             rank.kill()
             rank.wait()
-    return [json.loads(text) for text in texts]
+    return [json.loads(text.splitlines()[-1]) for text in texts]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock._client import Client, Hint, default_client
 from penstock._lightning import LightningCallback
-from penstock._watch import Watched, watch
+from penstock._process import count_only_what_is_watched
+from penstock._watch import watch
+from penstock._watched import Watched
 
 if TYPE_CHECKING:
     from penstock.loader import SharedLoader as SharedLoader
@@ -59,4 +61,6 @@ def report(**counters: int) -> None:
 
     Raises TypeError for an unknown counter.
     """
+    if "samples" in counters:
+        count_only_what_is_watched()
     default_client().report(**counters)

@@ -21,7 +21,9 @@ from penstock._batch import batch_samples
 from penstock._clone import (
     WorkerStart,
     clone,
+    is_data_loader,
     is_iterable_style,
+    stock_iter,
     why_not_cloned,
 )
 from penstock._elastic import worker_pids
@@ -82,7 +84,7 @@ class _LoaderFeed(Feed):
             parts["worker_init_fn"] = start
         if hasattr(loader, "in_order"):
             parts["in_order"] = True
-        self._iterator = iter(clone(loader, **parts))
+        self._iterator = stock_iter(clone(loader, **parts))
 
     def draw(self) -> tuple[Any, bool]:
         batch = next(self._iterator)
@@ -201,13 +203,23 @@ class StreamFeed(_LoaderFeed):
         return StreamIndex(self._batch, self.order._replace(subset=share))
 
 
+class _Stock:
+    """A DataLoader, iterated past the patch that returns the analysis."""
+
+    def __init__(self, loader: Any):
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        return stock_iter(self._loader)
+
+
 class IterableFeed(Feed):
     """Feed of any iterable: restarts after the subset."""
 
     def __init__(self, loader: Any):
         super().__init__(loader)
         self._batches = Endless(
-            loader,
+            _Stock(loader) if is_data_loader(loader) else loader,
             self.notes,
             lambda: self.order,
             lambda batch: batch_samples(batch, loader),

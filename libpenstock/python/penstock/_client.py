@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 import weakref
+from collections import deque
 
 from penstock import _pages
 from penstock._pages import Hint
@@ -18,6 +19,12 @@ _CHECK_PERIOD_NS = 1_000_000_000
 _OPEN_BUDGET_MS = 100
 _MAX_DRAINED = 64
 _WORDS = tuple(_pages.COUNTER_WORDS.items())
+# Counters of one moment: updated_ns.
+_SHOWN = ("samples", "steps", "wait_ns", "exchange_ns", "delay_ns")
+_BATCH_WORDS = tuple(item for item in _WORDS if item[0] in _SHOWN)
+_SPLIT_WORDS = tuple(
+    item for item in _WORDS if item[0] in (*_SHOWN, *_pages.LOADED)
+)
 _MAX_FDS = 8
 _OVERFLOW_UID = 65534  # root, as seen from a container's user namespace
 
@@ -42,6 +49,7 @@ class Client:
         """Connects to path, else to $PENSTOCK_SOCKET, else to the default."""
         self._path = path or socket_path()
         self._lock = threading.Lock()
+        self._ended: deque[int] = deque()  # threads to unregister
         self._socket: socket.socket | None = None
         self._greeted = False
         self._alive = True
@@ -52,10 +60,8 @@ class Client:
         self._updated_ns = 0
         self._counters = dict.fromkeys(_pages.REPORTED, 0)
         self._own_split = False  # report() got the counters that watch() adds
-        # Values at updated_ns.
-        self._shown = dict.fromkeys(
-            ("samples", "steps", "wait_ns", "exchange_ns", "delay_ns"), 0
-        )
+        self._shown = dict.fromkeys(_SHOWN, 0)  # values at updated_ns
+        self._skipped = False  # a report was not written
         # Totals of earlier processes of the task. The page's counters must
         # never decrease.
         self._base = dict.fromkeys(_pages.COUNTER_WORDS, 0)
@@ -83,27 +89,29 @@ class Client:
         self,
         samples: int,
         wait_ns: int,
-        split: dict[str, int],
+        split: dict[str, int] | None,
         delay_ns: int = 0,
+        batches: int = 1,
     ) -> None:
-        """Counts one batch that the trainer has waited for.
+        """Counts batches, usually one, that the trainer has waited for.
 
         delay_ns: run delay since the last batch, except during the wait. split:
-        the loader's times since the last batch, by counter name; empty if
+        the loader's times since the last batch, by counter name; None if
         unknown. It is ignored once the job reports such counters itself."""
         counters = self._counters
         if self._own_split:
             split = {}
-        elif not split and counters["prepared"]:
+        elif split is None and counters["prepared"]:
             # All watched loaders count or none: these samples count too.
             split = {"prepared": samples}
         counters["samples"] += samples
-        counters["steps"] += 1
+        counters["steps"] += batches
         counters["wait_ns"] += wait_ns
         counters["delay_ns"] += delay_ns
-        for name, amount in split.items():
-            counters[name] += amount
-        self._publish()
+        if split:
+            for name, amount in split.items():
+                counters[name] += amount
+        self._publish(_SPLIT_WORDS if split else _BATCH_WORDS)
 
     def add(self, **differences: int) -> None:
         """Adds to counters and publishes them."""
@@ -121,13 +129,19 @@ class Client:
         """Registers a thread or process of this job as a loader. Unregister it
         before it ends."""
         with self._lock:
+            self._forget_ended()
             if self._alive and len(self._threads) < _pages.MAX_THREADS:
                 self._threads[tid] = self._announce(tid, True)
 
     def unregister(self, tid: int) -> None:
-        with self._lock:
-            if self._threads.pop(tid, False):
-                self._announce(tid, False)
+        """Never waits: the garbage collector may call it while its thread holds
+        the lock. The thread is then unregistered with the next report."""
+        self._ended.append(tid)
+        if self._lock.acquire(False):
+            try:
+                self._forget_ended()
+            finally:
+                self._lock.release()
 
     def close(self) -> None:
         """Ends the connection permanently."""
@@ -135,17 +149,29 @@ class Client:
             self._disconnect()
             self._alive = False
 
-    def _publish(self) -> None:
-        """Publishes the counters, unless another thread holds the lock. That
-        lasts microseconds, once a second. Counters are absolute, so the next
-        report makes up for a skipped one."""
+    def _forget_ended(self) -> None:
+        while self._ended:
+            tid = self._ended.popleft()
+            if self._threads.pop(tid, False):
+                self._announce(tid, False)
+
+    def _publish(self, words: tuple = _WORDS) -> None:
+        """Publishes the counters, of which only those in words have changed,
+        unless another thread holds the lock. That lasts microseconds, once a
+        second. Counters are absolute, so the next report makes up for a skipped
+        one."""
         if not self._lock.acquire(False):
+            self._skipped = True
             return
         try:
             now_ns = time.monotonic_ns()
             self._note_batch(now_ns)
             self._step_when_due(now_ns)
-            self._write()
+            if self._skipped:
+                self._skipped, words = False, _WORDS
+            self._write(words)
+            if self._ended:
+                self._forget_ended()
         finally:
             self._lock.release()
 
@@ -167,17 +193,20 @@ class Client:
     def _published(self) -> dict[str, int]:
         return self._counters | self._shown
 
-    def _write(self) -> None:
+    def _write(self, words: tuple = _WORDS) -> None:
         page = self._progress
         if page is None:
             return
-        words, base, counters = page.words, self._base, self._published()
-        for name, word in _WORDS:
-            words[word] = (base[name] + counters[name]) & _pages.MAX_COUNTER
-        threads = self._counters["loader_threads"] & _pages.MAX_STATE
-        page.set_half(_pages.STATE_HALVES["loader_threads"], threads)
-        follows = bool(self._counters["follows_hint"])
-        page.set_half(_pages.STATE_HALVES["follows_hint"], follows)
+        memory, base = page.words, self._base
+        shown, counters = self._shown, self._counters
+        for name, word in words:
+            value = shown[name] if name in shown else counters[name]
+            memory[word] = (base[name] + value) & _pages.MAX_COUNTER
+        if words is _WORDS:
+            threads = counters["loader_threads"] & _pages.MAX_STATE
+            page.set_half(_pages.STATE_HALVES["loader_threads"], threads)
+            follows = bool(counters["follows_hint"])
+            page.set_half(_pages.STATE_HALVES["follows_hint"], follows)
         page.set(_pages.UPDATED_NS, self._updated_ns)
 
     def _step_when_due(self, now_ns: int) -> None:

@@ -3,22 +3,44 @@
 import sys
 from typing import Any
 
-# Attributes that decide how a DataLoader iterates. A class that overrides one
-# is not cloned.
+# Attribute of a patched __iter__: torch's own one.
+STOCK = "_penstock_stock"
+
+# Attributes that decide how torch's own __iter__ iterates. A DataLoader whose
+# class overrides one is not cloned.
 _FIXED = (
-    "__iter__ __getattribute__ __setattr__ __getattr__ _get_iterator "
+    "__getattribute__ __setattr__ __getattr__ _get_iterator "
     "_index_sampler _auto_collation multiprocessing_context"
 ).split()
 
 
-def why_not_cloned(loader: object) -> str | None:
-    """Returns None if clone() gives a loader that yields the same batches; else
-    the reason."""
+def is_data_loader(loader: object) -> bool:
+    """Returns whether it is a torch DataLoader. Does not import torch."""
     torch_data = sys.modules.get("torch.utils.data")
     base = getattr(torch_data, "DataLoader", None)
-    if not isinstance(base, type) or not isinstance(loader, base):
+    return isinstance(base, type) and isinstance(loader, base)
+
+
+def stock_iter(loader: Any) -> Any:
+    """Returns torch's own iterator: past the __iter__ of the loader's class,
+    and past our patch."""
+    method = sys.modules["torch.utils.data"].DataLoader.__iter__
+    return getattr(method, STOCK, method)(loader)
+
+
+def in_worker() -> bool:
+    """Returns whether this process is a DataLoader's worker."""
+    torch_data = sys.modules.get("torch.utils.data")
+    return torch_data is not None and torch_data.get_worker_info() is not None
+
+
+def why_not_cloned(loader: object) -> str | None:
+    """Returns None if stock_iter() of a clone() yields the same batches as that
+    of the loader; else the reason."""
+    if not is_data_loader(loader):
         return "not a torch DataLoader"
-    kind = type(loader)
+    torch_data = sys.modules["torch.utils.data"]
+    base, kind = torch_data.DataLoader, type(loader)
     for name in _FIXED:
         if getattr(kind, name, None) is not getattr(base, name, None):
             return f"its class {kind.__name__} has a {name} of its own"
@@ -31,7 +53,7 @@ def why_not_cloned(loader: object) -> str | None:
     )
     if isinstance(loader.dataset, pipes):
         return "torch rewrites data pipes"
-    if torch_data.get_worker_info() is not None:
+    if in_worker():
         return "inside a worker"
     return None
 

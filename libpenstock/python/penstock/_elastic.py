@@ -27,14 +27,13 @@ def workers_that_fit(
 class ElasticWorkers:
     """Sets a torch DataLoader's num_workers between epochs."""
 
-    def __init__(self, loader, client: Client, own_workers: int):
+    def __init__(self, client: Client, own_workers: int):
         """own_workers: the user's choice."""
-        self._loader = loader
         self._client = client
         self.own_workers = own_workers
         self._worker_bytes = 0  # largest seen
 
-    def resize(self) -> None:
+    def resize(self, loader) -> None:
         """Applies the grant before an epoch. Without a grant, restores the
         user's own number of workers."""
         hint = self._client.hint()
@@ -46,9 +45,9 @@ class ElasticWorkers:
                 self.own_workers, hint.loader_threads, size, room
             )
         # torch 2 leaves it None if there were no workers.
-        if workers > 0 and getattr(self._loader, "prefetch_factor", 2) is None:
-            self._loader.prefetch_factor = 2
-        self._loader.num_workers = workers
+        if workers > 0 and getattr(loader, "prefetch_factor", 2) is None:
+            loader.prefetch_factor = 2
+        loader.num_workers = workers
 
     def measure(self, pids: list[int]) -> None:
         """Records a worker's size during an epoch."""
@@ -57,15 +56,15 @@ class ElasticWorkers:
             self._worker_bytes = max(self._worker_bytes, size)
 
 
-def elastic_workers(loader, client: Client) -> ElasticWorkers | None:
+def own_workers(loader) -> int | None:
     """Returns None, with a warning that gives the reason, if the number of
     workers cannot be changed safely."""
     reason = _why_fixed(loader)
     if reason is None:
-        return ElasticWorkers(loader, client, loader.num_workers)
+        return loader.num_workers
     warnings.warn(
         f"penstock.watch(elastic=True): {reason}; its workers stay as they are",
-        stacklevel=4,
+        stacklevel=3,
     )
     return None
 

@@ -6,8 +6,10 @@ from typing import Any
 
 from penstock._batch import batch_samples
 from penstock._client import default_client
+from penstock._instrument import is_measured
+from penstock._process import count_only_what_is_watched
 from penstock._run_delay import begin_wait, end_wait, take_delay_ns
-from penstock._watch import Watched
+from penstock._watched import Watched
 
 
 class LightningCallback:
@@ -17,8 +19,8 @@ class LightningCallback:
     the end of the previous batch, of a validation, or from the epoch's start to
     the batch's own start. It includes Lightning's own work, such as moving the
     batch to the device, and other callbacks. penstock.watch() around the loader
-    measures the loader alone. If the trainer's loader is watched, the callback
-    does nothing.
+    measures the loader alone. If the trainer's loader is measured anyway, the
+    callback does nothing.
 
     The class has every method that Lightning calls. Some releases accept only
     callbacks of their own class; for these, derive
@@ -41,6 +43,8 @@ class LightningCallback:
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self._watched = _is_watched(getattr(trainer, "train_dataloader", None))
+        if not self._watched:
+            count_only_what_is_watched()
         self._wait()
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
@@ -55,7 +59,7 @@ class LightningCallback:
             loader = getattr(trainer, "train_dataloader", None)
             samples = batch_samples(batch, loader)
             client = default_client()
-            client.add_batch(samples, wait_ns, {}, take_delay_ns())
+            client.add_batch(samples, wait_ns, None, take_delay_ns())
 
     def on_train_batch_end(
         self,
@@ -93,8 +97,7 @@ class LightningCallback:
     def _wait(self) -> None:
         self._end_wait()
         if not self._watched:
-            begin_wait()
-            self._begin_ns = time.monotonic_ns()
+            self._begin_ns = begin_wait()
 
     def _end_wait(self) -> None:
         if self._begin_ns:
@@ -112,4 +115,4 @@ def _is_watched(loader: Any) -> bool:
         loader = list(loader.values())
     if isinstance(loader, (list, tuple)):
         return any(map(_is_watched, loader))
-    return isinstance(loader, Watched)
+    return isinstance(loader, Watched) or is_measured(loader)

@@ -2,6 +2,9 @@
 
 import os
 import threading
+import time
+
+_READ_PERIOD_NS = 1_000_000
 
 
 class RunDelay:
@@ -66,6 +69,16 @@ class _Waits(threading.local):
         self.delay = RunDelay()
         self.depth = 0
         self.pending_ns = 0
+        self.read_ns = 0  # moment of the last reading
+
+    def lap_ns(self) -> int:
+        """Reads at most once in 1 ms. Run delay in between belongs to the
+        wait or the step in which the next reading falls."""
+        now_ns = time.monotonic_ns()
+        if now_ns - self.read_ns < _READ_PERIOD_NS:
+            return 0
+        self.read_ns = now_ns
+        return self.delay.lap_ns()
 
 
 _waits = _Waits()
@@ -80,21 +93,32 @@ def _begin_anew() -> None:
 os.register_at_fork(after_in_child=_begin_anew)
 
 
-def begin_wait() -> None:
-    """Begins a wait of the calling thread for data. Waits may be nested."""
-    lap_ns = _waits.delay.lap_ns()
-    if _waits.depth == 0:
-        _waits.pending_ns += lap_ns
-    _waits.depth += 1
+def begin_wait() -> int:
+    """Begins a wait of the calling thread for data. Waits may be nested.
+    Returns its beginning, of time.monotonic_ns()."""
+    waits = _waits
+    lap_ns = waits.lap_ns()
+    if waits.depth == 0:
+        waits.pending_ns += lap_ns
+    waits.depth += 1
+    return time.monotonic_ns()
 
 
-def end_wait() -> None:
-    """Ends a wait. The run delay during the wait is part of the wait."""
-    _waits.delay.lap_ns()
-    _waits.depth = max(0, _waits.depth - 1)
+def end_wait() -> int:
+    """Ends a wait. The run delay during the wait is part of the wait. Returns
+    its end."""
+    waits = _waits
+    waits.lap_ns()
+    waits.depth = max(0, waits.depth - 1)
+    return time.monotonic_ns()
+
+
+def is_waiting() -> bool:
+    return _waits.depth > 0
 
 
 def take_delay_ns() -> int:
     """Returns the thread's run delay outside its waits since the last call."""
-    pending_ns, _waits.pending_ns = _waits.pending_ns, 0
+    waits = _waits
+    pending_ns, waits.pending_ns = waits.pending_ns, 0
     return pending_ns

@@ -1,5 +1,6 @@
 """Splits a DataLoader's time into fetching and preparing."""
 
+import multiprocessing
 import weakref
 from collections.abc import Iterator
 from operator import sub
@@ -12,6 +13,7 @@ from penstock._clone import (
     clone,
     is_iterable_style,
     load_batch,
+    stock_iter,
     why_not_cloned,
 )
 from penstock._pages import LOADED
@@ -100,6 +102,8 @@ class Split:
     def take(self) -> dict[str, int]:
         """Returns the increments since the last call."""
         totals = self._sums.totals()
+        if totals == self._told:
+            return {}
         told, self._told = self._told, totals
         return dict(zip(LOADED, map(sub, totals, told)))
 
@@ -108,21 +112,35 @@ class Split:
 _splits: "weakref.WeakKeyDictionary[Any, Split]" = weakref.WeakKeyDictionary()
 
 
-def start_iterator(loader: Any) -> tuple[Iterator[Any], Split | None]:
-    """Returns iter(loader), with split times if that does not affect the
-    batches; else without them."""
+def can_split(loader: Any, always: bool) -> bool:
+    """Returns whether the split does not affect the batches.
+
+    always: also where it takes microseconds of the trainer's time, or where
+    workers import penstock. Only then must the program have imported it."""
     if why_not_cloned(loader) is not None:
-        return iter(loader), None
+        return False
+    return always or (loader.num_workers > 0 and _forks(loader))
+
+
+def _forks(loader: Any) -> bool:
+    context = loader.multiprocessing_context or multiprocessing
+    method = context.get_start_method(allow_none=True)
+    return (method or multiprocessing.get_all_start_methods()[0]) == "fork"
+
+
+def start_iterator(loader: Any) -> tuple[Iterator[Any], Split | None]:
+    """Returns torch's own iterator of a loader that can_split(), with split
+    times if possible."""
     if getattr(loader, "_iterator", None) is not None:
-        iterator = iter(loader)  # its workers exist already
+        iterator = stock_iter(loader)  # its workers exist already
         return iterator, _splits.get(iterator)
     try:
         timed, split = _timed(loader)
-        iterator = iter(timed)
-    except Exception:  # iter(loader) raises the loader's own error again
-        return iter(loader), None
+        iterator = stock_iter(timed)
+    except Exception:  # the loader's own error is raised again
+        return stock_iter(loader), None
     if getattr(timed, "_iterator", None) is not None:
-        loader._iterator = timed._iterator  # as iter(loader) would
+        loader._iterator = timed._iterator  # as torch's __iter__ would
     _splits[iterator] = split
     return iterator, split
 

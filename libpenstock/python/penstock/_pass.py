@@ -1,0 +1,91 @@
+"""Measures one pass over a DataLoader, in the process that trains."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from penstock._batch import batch_samples
+from penstock._elastic import ElasticWorkers, worker_pids
+from penstock._run_delay import begin_wait, end_wait, take_delay_ns
+from penstock._split import Split
+from penstock._training import TRAINS, Turn
+
+if TYPE_CHECKING:
+    from penstock._instrument import Process
+
+
+class Pass:
+    """Its workers stay registered until it is exhausted, closed or dropped. A
+    failed batch ends nothing, because the iterator may continue."""
+
+    def __init__(
+        self,
+        process: "Process",
+        turn: Turn,
+        iterator: Any,
+        split: Split | None,
+        elastic: ElasticWorkers | None,
+        batch_size: Any,
+    ):
+        self.process = process
+        self.batch_size = batch_size  # attribute name of a loader
+        self._turn = turn
+        self._split = split
+        self._elastic = elastic
+        self._count = 0
+        self._told = False
+        self._begin_ns = self._extra_ns = 0
+        self._pids = worker_pids(iterator)
+        for pid in self._pids:
+            process.client.register(pid)
+        if turn.tally.marked:
+            self._tell_workers()
+
+    def started(self, begin_ns: int) -> None:
+        """The start of the workers counts as a wait for the first batch."""
+        self._extra_ns = time.monotonic_ns() - begin_ns
+
+    def begin(self) -> None:
+        self._begin_ns = begin_wait()
+
+    def end(self, batch: object) -> None:
+        wait_ns = end_wait() - self._begin_ns + self._extra_ns
+        self._extra_ns = 0
+        samples = batch_samples(batch, self)
+        split = self._split.take() if self._split else None
+        process, turn = self.process, self._turn
+        with process.lock:
+            process.training.batch(
+                turn, samples, wait_ns, split, take_delay_ns()
+            )
+        if not self._told and turn.tally.role == TRAINS:
+            self._tell_workers()
+        if self._elastic:
+            self._measure(self._elastic)
+
+    def fail(self, is_over: bool) -> None:
+        end_wait()
+        if is_over:
+            self.close()
+
+    def close(self) -> None:
+        self._turn.open = False
+        pids, self._pids = self._pids, []
+        for pid in pids:
+            self.process.client.unregister(pid)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _tell_workers(self) -> None:
+        self._told = True
+        self.process.client.report(
+            loader_threads=len(self._pids),
+            follows_hint=self._elastic is not None,
+        )
+
+    def _measure(self, elastic: ElasticWorkers) -> None:
+        """Rarely, at growing intervals: the kernel takes a millisecond to read
+        a size."""
+        self._count += 1
+        if self._count & (self._count - 1) == 0:
+            elastic.measure(self._pids)

@@ -1,0 +1,145 @@
+"""Patches the two methods through which every batch of a DataLoader goes."""
+
+import functools
+import os
+from typing import Any
+
+from penstock import _process
+from penstock._batch import reports_itself
+from penstock._clone import STOCK, in_worker, stock_iter
+from penstock._mark import mark_of
+from penstock._pass import Pass
+from penstock._process import Process, guarded, process
+from penstock._run_delay import begin_wait, end_wait, is_waiting
+from penstock._split import can_split, start_iterator
+
+_PASS = "_penstock_pass"  # attribute of an iterator
+
+
+def patch_loader(loader_class: Any, iterator_class: Any) -> None:
+    """iterator_class: what the class's __iter__ returns."""
+    if is_patched(loader_class):
+        return
+    stock_next = iterator_class.__next__
+    next_method = _counted_next(stock_next)
+    iter_method = _counted_iter(loader_class.__iter__)
+    iterator_class.__next__ = next_method
+    loader_class.__iter__ = iter_method
+
+
+def is_patched(loader_class: Any) -> bool:
+    return hasattr(loader_class.__iter__, STOCK)
+
+
+def adopt_iterators(loader: Any, iterator_class: Any) -> None:
+    """Measures the iterators that a loader made before it was patched, and
+    keeps in attributes of its own."""
+    for name, value in list(vars(loader).items()):
+        if isinstance(value, iterator_class) and name != "_iterator":
+            _attach(process(), loader, value, None, None)
+
+
+def _counted_iter(stock: Any) -> Any:
+    @functools.wraps(stock)
+    def __iter__(self: Any) -> Any:
+        analysis = _analysis(self)
+        if analysis is not None:
+            return analysis
+        now = _begin(self)
+        return stock(self) if now is None else _start(now, self)
+
+    setattr(__iter__, STOCK, stock)
+    return __iter__
+
+
+def _counted_next(stock: Any) -> Any:
+    begin, end, fail = map(guarded, (Pass.begin, Pass.end, Pass.fail))
+
+    @functools.wraps(stock)
+    def __next__(self: Any) -> Any:
+        one = self.__dict__.get(_PASS)
+        if one is None or one.process is not _process.current:
+            return stock(self)
+        begin(one)
+        try:
+            batch = stock(self)
+        except BaseException as error:
+            fail(one, isinstance(error, StopIteration))
+            raise
+        end(one, batch)
+        return batch
+
+    return __next__
+
+
+@guarded
+def _analysis(loader: Any) -> Any:
+    """Returns what is iterated instead of the loader, if anything."""
+    if "PENSTOCK_ANALYZE" not in os.environ or mark_of(loader) is None:
+        return None
+    if reports_itself(loader):
+        return None
+    from penstock._analysis import analysis_of
+
+    return analysis_of(loader)
+
+
+@guarded
+def _begin(loader: Any) -> Process | None:
+    """Returns None if this pass is not measured."""
+    if in_worker() or reports_itself(loader):
+        return None
+    now = process()
+    if now is None:
+        return None
+    # A loader inside another one's dataset: its waits are parts of that one's.
+    if mark_of(loader) is None and (now.training.explicit or is_waiting()):
+        return None
+    now.tally(loader)
+    elastic = now.elastic(loader)
+    if elastic:
+        elastic.resize(loader)
+    return now
+
+
+def _start(now: Process, loader: Any) -> Any:
+    """Raises the loader's own errors."""
+    begin_ns = begin_wait()
+    try:
+        if _splits(now, loader):
+            iterator, split = start_iterator(loader)
+        else:
+            iterator, split = stock_iter(loader), None
+    finally:
+        end_wait()
+    _attach(now, loader, iterator, split, begin_ns)
+    return iterator
+
+
+@guarded
+def _splits(now: Process, loader: Any) -> bool:
+    return now.client.connected() and can_split(
+        loader, always=mark_of(loader) is not None
+    )
+
+
+@guarded
+def _attach(
+    now: Process | None,
+    loader: Any,
+    iterator: Any,
+    split: Any,
+    begin_ns: int | None,
+) -> None:
+    if now is None:
+        return
+    old = vars(iterator).get(_PASS)
+    if old:  # persistent workers
+        old.close()
+    with now.lock:
+        turn = now.training.begin(now.tally(loader))
+    size = getattr(loader, "batch_size", None)
+    one = Pass(now, turn, iterator, split, now.elastic(loader), size)
+    if begin_ns is not None:
+        one.started(begin_ns)
+    vars(iterator)[_PASS] = one
