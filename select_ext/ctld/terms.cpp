@@ -49,11 +49,10 @@ bool Terms::is_outdated(double now_s) const {
 bool Terms::should_begin(double now_s) const {
   const std::vector<Statement> said = votes(now_s);
   if (is_active()) {
-    const uint64_t limit = highest_plausible(said);
-    return std::any_of(said.begin(), said.end(), [&](const Statement& it) {
-      return it.term > term_ && it.term <= limit &&
-             now_s - it.since_s >= timeout_s_;
-    });
+    return now_s - begun_s_ >= timeout_s_ &&
+           std::any_of(said.begin(), said.end(), [&](const Statement& it) {
+             return refuses_ours(it, now_s);
+           });
   }
   if (said.empty() || now_s < not_before_s_ ||
       now_s - first_heard_s_ < kGather_s) {
@@ -97,8 +96,19 @@ uint64_t Terms::highest_plausible(const std::vector<Statement>& said) const {
   return highest;
 }
 
+bool Terms::refuses_ours(const Statement& it, double now_s) const {
+  return it.term > term_ && now_s - it.since_s >= timeout_s_;
+}
+
 uint64_t Terms::begin(double now_s) {
-  const uint64_t highest = highest_plausible(votes(now_s));
+  const std::vector<Statement> said = votes(now_s);
+  uint64_t highest = highest_plausible(said);
+  // A node whose controller heard mostly liars may be further ahead.
+  for (const Statement& it : said) {
+    if (!is_active() || !refuses_ours(it, now_s)) continue;
+    highest = std::max(highest, std::min(it.term, term_ + kMaxStep));
+  }
+  begun_s_ = now_s;
   term_ = (highest / kPlaces + 1) * kPlaces + place_;
   own_term_ = term_;
   may_resume_ = true;
