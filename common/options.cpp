@@ -38,6 +38,7 @@ bool valid_match(std::string_view value) {
 
 // The words of an option, by the field's value; the first is for "not given".
 constexpr const char* kModes[] = {"", "auto", "off"};
+constexpr const char* kWatches[] = {"", "auto", "off"};
 constexpr const char* kReports[] = {"", "text", "json", "none"};
 
 template <size_t N>
@@ -160,6 +161,13 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
        return true;
      },
      [](const Options&) { return std::string(); }},
+    {"loader-watch", "PENSTOCK_LOADER_WATCH",
+     "_SLURM_SPANK_OPTION_penstock_loader_watch", "auto|off",
+     "measure unmodified Python scripts, or leave them alone", "auto or off",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       return store_word(value, kWatches, o.watch);
+     },
+     [](const Options& o) { return word_of(o.watch, kWatches); }},
     {"loader-report", "PENSTOCK_LOADER_REPORT",
      "_SLURM_SPANK_OPTION_penstock_loader_report", "text|json|none",
      "form of the report that the job leaves", "text, json or none",
@@ -193,7 +201,8 @@ Status check_numbers(const penstock_wire_options& options,
   if (options.batch > kMaxBatch) return out_of_range("batch", "0 to 1000000");
   if (options.weight_milli > to_milli(limits.max_weight))
     return out_of_range("weight_milli", "0 to 1000 x MaxWeight");
-  if (options.reserved != 0) return out_of_range("reserved", "0");
+  if (options.watch > PENSTOCK_WATCH_OFF)
+    return out_of_range("watch", "0 to 2");
   return Done{};
 }
 
@@ -239,6 +248,10 @@ bool asks_for_management(const penstock_wire_options& options) {
   constexpr penstock_wire_options kNone{};
   return options.mode != PENSTOCK_MODE_OFF &&
          std::memcmp(&options, &kNone, sizeof kNone) != 0;
+}
+
+bool asks_for_watching(const penstock_wire_options& options) {
+  return asks_for_management(options) && options.watch != PENSTOCK_WATCH_OFF;
 }
 
 bool matches_loader(std::string_view pattern, std::string_view text) {

@@ -28,6 +28,7 @@ enum OptionIndex : int {
   kOptionWeight,
   kOptionMatch,
   kOptionShare,
+  kOptionWatch,
   kOptionReport,
   kOptionCount
 };
@@ -69,6 +70,7 @@ void visit_option_fields(Options& options, Visit&& visit) {
   visit("weight_milli", options.weight_milli);
   visit("model", options.model);
   visit("match", options.match);
+  visit("watch", options.watch);
 }
 
 // Checks value for the option and stores it in options.
@@ -94,6 +96,10 @@ void visit_option_fields(Options& options, Visit&& visit) {
 
 // Whether mode auto or any other option asks for management; mode off wins.
 bool asks_for_management(const penstock_wire_options& options);
+
+// Whether the job's Python scripts are measured without a change: a managed
+// job's, unless its user refuses.
+bool asks_for_watching(const penstock_wire_options& options);
 
 // Whether kOptionMatch's pattern matches all of text (a thread's comm, or a
 // process's command line with spaces between arguments). '*' matches any run of

@@ -52,6 +52,12 @@ enum penstock_report_format {
   PENSTOCK_REPORT_NONE = 3
 };
 
+enum penstock_watch {
+  PENSTOCK_WATCH_UNSET = 0,
+  PENSTOCK_WATCH_AUTO = 1,
+  PENSTOCK_WATCH_OFF = 2
+};
+
 /* The user's options. Zero means "not given" in every field. */
 struct penstock_wire_options {
   uint32_t mode;           /* penstock_mode */
@@ -62,7 +68,7 @@ struct penstock_wire_options {
   uint32_t bw_auto;        /* 1: the user gave "auto" */
   uint32_t batch;          /* samples */
   uint32_t weight_milli;   /* 1000 = 1.0 */
-  uint32_t reserved;
+  uint32_t watch;          /* penstock_watch */
   char model[256]; /* a profile's name, or an absolute path */
   char match[64];  /* pattern of the loader's name or command line */
 };

@@ -37,6 +37,9 @@ Status apply_argument(std::string_view argument, Settings& settings) {
   } else if (key == "profile_dir") {
     if (!store_path(value, settings.profile_dir))
       return refused(argument, "an absolute path under 256 bytes");
+  } else if (key == "hook_dir") {
+    if (value.find(':') != value.npos || !store_path(value, settings.hook_dir))
+      return refused(argument, "an absolute path under 256 bytes, without ':'");
   } else if (key == "max_weight") {
     const auto weight = parse_number(value, 0.001, kMaxWeightLimit);
     if (!weight) return refused(argument, "0.001 to 1000");
@@ -46,8 +49,9 @@ Status apply_argument(std::string_view argument, Settings& settings) {
     if (!timeout) return refused(argument, "0 to 10000");
     settings.timeout_ms = static_cast<int>(*timeout);
   } else {
-    return refused(argument,
-                   "socket=, profile_dir=, max_weight= and timeout_ms=");
+    return refused(
+        argument,
+        "socket=, profile_dir=, hook_dir=, max_weight= and timeout_ms=");
   }
   return Done{};
 }

@@ -4,6 +4,7 @@
 #include "spank_plugin/gpu_list.h"
 #include "spank_plugin/hooks.h"
 #include "spank_plugin/messages.h"
+#include "spank_plugin/python_path.h"
 #include "spank_plugin/step_groups.h"
 
 namespace penstock::spank {
@@ -12,6 +13,7 @@ namespace {
 constexpr uid_t kRoot = 0;
 constexpr uint32_t kExternStep = 0xfffffffc;  // SLURM_EXTERN_CONT
 constexpr uint64_t kNsPerMs = 1000000;
+constexpr size_t kMaxPythonPathBytes = 32768;  // a longer one stays as it is
 
 template <class Value>
 Value item(spank_t spank, spank_item_t which, Value fallback) {
@@ -63,6 +65,21 @@ void take_model_path(spank_t spank) {
   char path[sizeof(penstock_wire_options::model)];
   if (job_variable(spank, kModelPathVariable, path) && path[0] == '/')
     take_flag(kOptionModel, path, 1);
+}
+
+// Lets the job's Python interpreters find the hook that measures their loaders.
+void lead_python_to_hook(spank_t spank) {
+  State& now = state();
+  if (!asks_for_watching(now.asked.options())) return;
+  static char path[kMaxPythonPathBytes];
+  const spank_err_t found =
+      spank_getenv(spank, "PYTHONPATH", path, sizeof path);
+  if (found == ESPANK_ENV_NOEXIST)
+    path[0] = '\0';
+  else if (found != ESPANK_SUCCESS)
+    return;
+  spank_setenv(spank, "PYTHONPATH", led_by(now.settings.hook_dir, path).c_str(),
+               1);
 }
 
 penstock_task_start make_task_start(spank_t spank) {
@@ -124,6 +141,7 @@ int finish_step_options(spank_t spank) {
   // libpenstock needs the path of a non-default socket.
   if (std::string_view(now.settings.socket_path) != PENSTOCK_SOCKET_PATH)
     spank_setenv(spank, "PENSTOCK_SOCKET", now.settings.socket_path, 0);
+  lead_python_to_hook(spank);
   return 0;
 }
 

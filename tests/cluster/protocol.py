@@ -21,7 +21,7 @@ _LAYOUTS = {
     TASK_START: (_HEADER + "5IiQ64s64s" + _OPTIONS,
                  "job_id step_id task_id uid gid pid callback_ns gpus "
                  "job_name mode report_format threads threads_auto "
-                 "bw_bytes_per_s bw_auto batch weight_milli reserved model "
+                 "bw_bytes_per_s bw_auto batch weight_milli watch model "
                  "match"),
     TASK_EXIT: (_HEADER + "3IiQ", "job_id step_id task_id pid exited_ns"),
     STEP_END: (_HEADER + "2I2Q", "job_id step_id launch_ns launch_tasks"),

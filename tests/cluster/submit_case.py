@@ -19,7 +19,7 @@ _NAMES = ("magic version size_bytes kind load_ns number sent_ns job_id uid gid "
           "managed nodes tasks_per_node gpus_per_node cpus_per_task "
           "time_limit_min loader_cpu loader_bw_mib_s job_name partition "
           "account gpu_type mode report_format threads threads_auto "
-          "bw_bytes_per_s bw_auto batch weight_milli reserved model match "
+          "bw_bytes_per_s bw_auto batch weight_milli watch model match "
           "hooks not_sent")
 Submission = namedtuple("Submission", _NAMES)
 SUBMITTED, MODIFIED = 1, 2

@@ -12,7 +12,7 @@ from fake_agent import FakeAgent
 
 NAMES = ["loader", "loader-threads", "loader-bw", "loader-model",
          "loader-batch", "loader-weight", "loader-match", "loader-share",
-         "loader-report"]
+         "loader-watch", "loader-report"]
 BAD = {  # flag: (bad value, words of the allowed values)
     "loader": ("yes", "auto or off"),
     "loader-threads": ("abc", "1 to 4096, or auto"),
@@ -22,6 +22,7 @@ BAD = {  # flag: (bad value, words of the allowed values)
     "loader-weight": ("2.5", "(2)"),
     "loader-match": ("x" * 64, "1 to 63 printable"),
     "loader-share": (".x", "no dot in front"),
+    "loader-watch": ("on", "auto or off"),
     "loader-report": ("html", "text, json or none"),
 }
 
@@ -31,7 +32,8 @@ def variable(flag):
 
 
 class FlagsCase(cluster_case.ClusterCase):
-    cluster_options = {"plugin_arguments": ["max_weight=2"]}
+    cluster_options = {"plugin_arguments": ["max_weight=2",
+                                            "hook_dir=/opt/hook"]}
 
     def setUp(self):
         super().setUp()
@@ -92,6 +94,40 @@ class Accepted(FlagsCase):
                                                   job_id=job)]
         self.assertEqual(found, [(protocol.BATCH_STEP, 5, 7), (0, 5, 7),
                                  (1, 6, 7)])
+
+    def python_path(self, *flags, **env):
+        """PYTHONPATH of a task; "": not set."""
+        done = self.cluster.srun("sh", "-c", "echo $PYTHONPATH", flags=flags,
+                                 env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def test_the_hook_leads_the_python_path_of_watched_jobs(self):
+        self.assertEqual(self.python_path("--loader=auto"), "/opt/hook")
+        self.assertEqual(self.python_path("--loader-watch=auto",
+                                          PYTHONPATH="/a:/b"),
+                         "/opt/hook:/a:/b")
+        long = "/" + 20000 * "x"
+        self.assertEqual(self.python_path("--loader=auto", PYTHONPATH=long),
+                         f"/opt/hook:{long}")
+
+    def test_jobs_that_are_not_watched_keep_their_python_path(self):
+        for flags in ((), ("--loader=off",), ("--loader=off",
+                                              "--loader-watch=auto"),
+                      ("--loader=auto", "--loader-watch=off")):
+            with self.subTest(flags):
+                self.assertEqual(self.python_path(*flags, PYTHONPATH="/a"),
+                                 "/a")
+        self.assertEqual(self.python_path(
+            "--loader=auto", PENSTOCK_LOADER_WATCH="off"), "")
+
+    def test_an_inherited_hook_is_not_repeated(self):
+        home = pathlib.Path(self.cluster.home())
+        self.batch_script([f"echo $PYTHONPATH > {home}/batch",
+                           f"srun sh -c 'echo $PYTHONPATH > {home}/step'"],
+                          ["--loader=auto"])
+        self.assertEqual([(home / name).read_text()
+                          for name in ("batch", "step")], ["/opt/hook\n"] * 2)
 
     def test_a_share_reaches_the_job(self):
         """The loader finds the name in its environment, also in the steps of

@@ -27,9 +27,9 @@ std::string text_of(const char* field, size_t size) {
 
 TEST_CASE("the options come in help order, each with its variable") {
   const char* const names[] = {
-      "loader",       "loader-threads", "loader-bw",
-      "loader-model", "loader-batch",   "loader-weight",
-      "loader-match", "loader-share",   "loader-report"};
+      "loader",       "loader-threads", "loader-bw",    "loader-model",
+      "loader-batch", "loader-weight",  "loader-match", "loader-share",
+      "loader-watch", "loader-report"};
   for (int i = 0; i < kOptionCount; ++i) {
     const OptionSpec& spec = option_spec(i);
     CHECK(spec.name == std::string(names[i]));
@@ -137,6 +137,7 @@ TEST_CASE("an invalid value is refused by name and changes nothing") {
       {"loader-share", ".a"},
       {"loader-share", "a/b"},
       {"loader-share", std::string(65, 'a')},
+      {"loader-watch", "on"},
       {"loader-report", "xml"},
       {"loader-report", ""},
   };
@@ -194,7 +195,7 @@ TEST_CASE("each field of a received message is checked") {
       {"bw_auto", [](Options& o) { o.bw_bytes_per_s = o.bw_auto = 1; }},
       {"batch", [](Options& o) { o.batch = 1000001; }},
       {"weight_milli", [](Options& o) { o.weight_milli = 2001; }},
-      {"reserved", [](Options& o) { o.reserved = 1; }},
+      {"watch", [](Options& o) { o.watch = 3; }},
       {"model", [](Options& o) { std::strcpy(o.model, "a b"); }},
       {"model", [](Options& o) { std::strcpy(o.model, "relative/path"); }},
       {"model", [](Options& o) { o.model[9] = 'x'; }},
@@ -222,7 +223,7 @@ TEST_CASE("any option asks for management, and off wins") {
       {"loader-bw", "auto"},      {"loader-model", "res50"},
       {"loader-batch", "1"},      {"loader-weight", "1"},
       {"loader-match", "*"},      {"loader-report", "none"},
-      {"loader-share", "search"}};
+      {"loader-share", "search"}, {"loader-watch", "auto"}};
   for (const auto& [name, value] : values) {
     CAPTURE(name, value);
     penstock_wire_options options{};
@@ -231,6 +232,20 @@ TEST_CASE("any option asks for management, and off wins") {
     options.mode = PENSTOCK_MODE_OFF;
     CHECK_FALSE(asks_for_management(options));
   }
+}
+
+TEST_CASE("a managed job is watched, unless its user refuses") {
+  penstock_wire_options options{};
+  CHECK_FALSE(asks_for_watching(options));
+  REQUIRE(apply("loader", "auto", options));
+  CHECK(asks_for_watching(options));
+  REQUIRE(apply("loader-watch", "off", options));
+  CHECK_FALSE(asks_for_watching(options));
+  CHECK(asks_for_management(options));
+  REQUIRE(apply("loader-watch", "auto", options));
+  CHECK(asks_for_watching(options));
+  REQUIRE(apply("loader", "off", options));
+  CHECK_FALSE(asks_for_watching(options));
 }
 
 TEST_CASE("a share does not override --loader=off") {
