@@ -57,6 +57,7 @@ struct Config {
   std::string cgroup_name = "penstock";
   Policy policy = kDefaultPolicy;
   bool default_auto = false;
+  bool watch = true;
   bool lend_idle = true;
   LendAcross lend_across = LendAcross::kAny;
   bool away_yields = true;

@@ -188,6 +188,7 @@ const std::vector<ConfigKey>& config_keys() {
       word<Policy>("Policy", &Config::policy, policies()),
       word<bool>("Default", &Config::default_auto,
                  {{"auto", true}, {"off", false}}),
+      word<bool>("Watch", &Config::watch, {{"auto", true}, {"off", false}}),
       yes_no("LendIdle", &Config::lend_idle),
       word<LendAcross>("LendAcross", &Config::lend_across,
                        {{"any", LendAcross::kAny},

@@ -122,7 +122,7 @@ struct penstock_job_start {
 struct penstock_hello {
   struct penstock_header header;
   uint32_t api_version; /* PENSTOCK_PAGE_VERSION of the job's library */
-  uint32_t reserved;
+  uint32_t unasked; /* 1: a hook sends it, in a script that does not */
 };
 
 struct penstock_thread {

@@ -119,6 +119,9 @@ Answer Requests::on(const penstock_hello& hello, const Peer& peer) {
                               std::to_string(PENSTOCK_PAGE_VERSION) +
                               " are served; install one release everywhere");
   }
+  if (hello.unasked != 0 && !node_.config.watch) {
+    return refuse(EPERM, "Watch=off in penstock.conf");
+  }
   Result<Registry::Owner> owner = node_.registry.owner_of(peer.pid);
   if (!owner) return refuse(owner.error());
   if (peer.uid != owner->job->uid) {

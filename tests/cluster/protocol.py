@@ -27,7 +27,7 @@ _LAYOUTS = {
     STEP_END: (_HEADER + "2I2Q", "job_id step_id launch_ns launch_tasks"),
     JOB_END: (_HEADER + "2I", "job_id reserved"),
     JOB_START: (_HEADER + "2I64s", "job_id reserved account"),
-    HELLO: (_HEADER + "2I", "api_version reserved"),
+    HELLO: (_HEADER + "2I", "api_version unasked"),
     THREAD: (_HEADER + "iI", "tid is_loader"),
     STATUS: (_HEADER + "2I", "job_id reserved"),
     SWITCH: (_HEADER + "2I", "off reserved"),

@@ -23,8 +23,9 @@ def connect():
     channel.connect(os.environ["PENSTOCK_SOCKET"])
     return channel
 
-def hello(channel):
-    return ask(channel, struct.pack("=IHHIIII", 0x54534E50, 1, 5, 24, 1, 1, 0))
+def hello(channel, unasked=0):
+    return ask(channel, struct.pack("=IHHIIII", 0x54534E50, 1, 5, 24, 1, 1,
+                                    unasked))
 
 def thread(channel, tid, is_loader=1):
     return ask(channel, struct.pack("=IHHIIiI", 0x54534E50, 1, 6, 24, 2, tid,

@@ -154,6 +154,21 @@ class Meddling(python_jobs.JobsOfPython):
                 (report["quality"]["samples"], report["ranks"]), (samples, 1))
 
 
+GREETER = python_jobs.PRELUDE + """
+tell({home!r} + "/greeter.json", [hello(connect(), unasked)[0]
+                                  for unasked in (1, 0)])
+"""
+
+
+class Unwatched(python_jobs.JobsOfPython):
+    """On a site that does not let unmodified scripts be measured."""
+    cluster_options = {"agent": True, "agent_lines": ("Watch=off",)}
+
+    def test_only_scripts_that_call_penstock_get_pages(self):
+        self.start_python("greeter", GREETER)
+        self.assertEqual(self.told("greeter"), [errno.EPERM, 0])
+
+
 class NewLoaders(python_jobs.JobsOfPython):
     # The status shows the last sample's count, so penstockd samples as often as
     # possible. The measured delay includes up to 100 ms of that.

@@ -41,7 +41,8 @@ TEST_CASE("every key is read, in any case") {
   const Config config = parsed(
       "SOCKETPATH=/s/ock\nstatedir=/state\nReportDir=/reports\n"
       "ProfileDir=/profiles\nCgroupRoot=/cg\nCgroupName=ours\n"
-      "Policy=MaxMin\nDefault=auto\nLendIdle=no\nLendAcross=account\n"
+      "Policy=MaxMin\nDefault=auto\nWatch=off\nLendIdle=no\n"
+      "LendAcross=account\n"
       "AwayYields=No\nMaxWeight=4.5\nSamplePeriod=500\nMinSolveInterval=20\n"
       "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
       "HistoryFile=/h.sqlite\nHistoryRetention=30\n"
@@ -62,6 +63,7 @@ TEST_CASE("every key is read, in any case") {
   CHECK(config.cgroup_name == "ours");
   CHECK(config.policy == Policy::kMaxMin);
   CHECK(config.default_auto);
+  CHECK_FALSE(config.watch);
   CHECK_FALSE(config.lend_idle);
   CHECK(config.lend_across == LendAcross::kAccount);
   CHECK_FALSE(config.away_yields);
