@@ -11,6 +11,3 @@ function(penstock_link_modules folder package)
     file(CREATE_LINK ${module} ${target}/${name} SYMBOLIC)
   endforeach()
 endfunction()
-
-# Where Python interpreters of jobs find the hook that measures their loaders.
-set(PENSTOCK_HOOK_DIR ${CMAKE_INSTALL_PREFIX}/lib/penstock/hook)

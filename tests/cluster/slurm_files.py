@@ -222,7 +222,8 @@ def write_plugstack(directory, plugins, arguments, name=""):
     name: one of several nodes, with its own penstockd."""
     dot_name = f".{name}" if name else ""
     defaults = [f"socket={directory}/run{dot_name}/penstockd.sock",
-                f"profile_dir={directory}/profiles"]
+                f"profile_dir={directory}/profiles",
+                f"hook_dir={directory}/bin/python/hook"]
     text = "".join(
         " ".join(["optional", str(plugin), *defaults, *arguments]) + "\n"
         for plugin in plugins)

@@ -46,6 +46,8 @@ class FakeDaemon:
         self.threads = {}
         self.limits = []  # requested (millicores, ends, bytes per second)
         self.refuses = lambda limit: None  # or (errno, reason)
+        self.unasked = []  # of each HELLO
+        self.refuses_unasked = False
         self.progress_page = None
         self.hint_page = None
         self._clients = []
@@ -126,7 +128,11 @@ class FakeDaemon:
 
     def _answer(self, client, kind, data):
         if kind == 5 and self.fault != "silent":
-            self._answer_hello(client)
+            self.unasked.append(struct.unpack_from("=II", data, 16)[1])
+            if self.refuses_unasked and self.unasked[-1]:
+                client.send(self._reply(1, "Watch=off in penstock.conf"))
+            else:
+                self._answer_hello(client)
         elif kind == 6:
             tid, is_loader = struct.unpack_from("=iI", data, 16)
             self.threads[tid] = bool(is_loader)

@@ -133,7 +133,7 @@ class TorchTest(HookCase):
 
     def test_it_can_be_switched_off(self):
         script = self.file("train.py", ONE_EPOCH)
-        outputs = self.outputs(script, PENSTOCK_WATCH="off")
+        outputs = self.outputs(script, PENSTOCK_LOADER_WATCH="off")
         self.assertEqual(outputs, ("trained\n", "", 0))
         self.check(0, 0)
 

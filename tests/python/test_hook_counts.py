@@ -9,6 +9,10 @@ try:
 except ImportError:
     torch = None
 
+EPOCH = """
+train(DataLoader(data(24), 4), torch.optim.SGD(model.parameters(), 1e-4))
+"""
+
 
 @unittest.skipUnless(torch, "python3-torch is not installed")
 class CountsTest(HookCase):
@@ -33,6 +37,25 @@ optimizer = torch.optim.SGD(model.parameters(), 1e-4)
 for _, batch in zip(DataLoader(data(12), 2), DataLoader(data(60), 10)):
     train([batch], optimizer)
 """, 60, 6)
+
+    def test_the_hook_says_that_the_program_does_not_use_penstock(self):
+        self.daemon.unasked.clear()
+        self.train(EPOCH, 24, 6)
+        self.assertEqual(self.daemon.unasked, [1])
+
+    def test_a_site_that_refuses_the_hook(self):
+        self.daemon.refuses_unasked = True
+        self.train(EPOCH, 0, 0)
+
+    def test_a_site_that_refuses_the_hook_serves_programs_that_use_penstock(
+        self,
+    ):
+        self.daemon.refuses_unasked = True
+        self.train("""
+import penstock
+for batch in penstock.watch(DataLoader(data(24), 4)):
+    pass
+""", 24, 6)
 
     def test_no_optimizer(self):
         self.train("""

@@ -44,6 +44,7 @@ def _run_hidden():
         sys.modules.setdefault(__name__, own)
 
 
-if sys.version_info >= (3, 10) and os.environ.get("PENSTOCK_WATCH") != "off":
+_is_off = os.environ.get("PENSTOCK_LOADER_WATCH") == "off"
+if sys.version_info >= (3, 10) and not _is_off:
     sys.meta_path.insert(0, _Finder())
 _run_hidden()

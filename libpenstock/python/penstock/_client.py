@@ -45,9 +45,13 @@ class Client:
     and continues its counters.
     """
 
-    def __init__(self, path: str | None = None):
-        """Connects to path, else to $PENSTOCK_SOCKET, else to the default."""
+    def __init__(self, path: str | None = None, asked: bool = True):
+        """Connects to path, else to $PENSTOCK_SOCKET, else to the default.
+
+        asked: the program uses penstock, and is not only measured by the hook.
+        A site may refuse the connection otherwise."""
         self._path = path or socket_path()
+        self.asked = asked
         self._lock = threading.Lock()
         self._ended: deque[int] = deque()  # threads to unregister
         self._socket: socket.socket | None = None
@@ -267,7 +271,7 @@ class Client:
         try:
             self._socket.connect(self._path)
             self._check_peer()
-            self._send(_pages.hello_message())
+            self._send(_pages.hello_message(not self.asked))
         except BlockingIOError as error:  # full queue: as if absent
             raise ConnectionRefusedError from error
 
@@ -368,11 +372,13 @@ _clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
 _default: Client | None = None
 
 
-def default_client() -> Client:
-    """Returns this process's client; creates it on first use."""
+def default_client(asked: bool = True) -> Client:
+    """Returns this process's client; creates it on first use. asked: see
+    Client."""
     global _default
     if _default is None:
-        _default = Client()
+        _default = Client(asked=asked)
+    _default.asked |= asked
     return _default
 
 

@@ -59,7 +59,7 @@ def is_measured(loader: Any) -> bool:
     """Returns whether the loader's batches are counted when it is iterated."""
     if not is_data_loader(loader):
         return False
-    now = process()
+    now = process(asked=True)
     if now is None or not is_patched(sys.modules[_DATALOADER].DataLoader):
         return False
     return mark_of(loader) is not None or not now.training.explicit

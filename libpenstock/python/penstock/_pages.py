@@ -100,8 +100,9 @@ def message(kind: int, payload: bytes) -> bytes:
     return header + payload
 
 
-def hello_message() -> bytes:
-    return message(HELLO, struct.pack("=II", PAGE_VERSION, 0))
+def hello_message(unasked: bool) -> bytes:
+    """unasked: the program itself does not use penstock."""
+    return message(HELLO, struct.pack("=II", PAGE_VERSION, unasked))
 
 
 def thread_message(tid: int, is_loader: bool) -> bytes:

@@ -36,7 +36,7 @@ def adopt_iterators(loader: Any, iterator_class: Any) -> None:
     keeps in attributes of its own."""
     for name, value in list(vars(loader).items()):
         if isinstance(value, iterator_class) and name != "_iterator":
-            _attach(process(), loader, value, None, None)
+            _attach(process(asked=True), loader, value, None, None)
 
 
 def _counted_iter(stock: Any) -> Any:
@@ -89,11 +89,12 @@ def _begin(loader: Any) -> Process | None:
     """Returns None if this pass is not measured."""
     if in_worker() or reports_itself(loader):
         return None
-    now = process()
+    is_marked = mark_of(loader) is not None
+    now = process(asked=is_marked)
     if now is None:
         return None
     # A loader inside another one's dataset: its waits are parts of that one's.
-    if mark_of(loader) is None and (now.training.explicit or is_waiting()):
+    if not is_marked and (now.training.explicit or is_waiting()):
         return None
     now.tally(loader)
     elastic = now.elastic(loader)

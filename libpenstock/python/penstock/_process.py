@@ -17,8 +17,8 @@ from penstock._training import Tally, Training
 class Process:
     """Any thread may call tally() and elastic(); training needs the lock."""
 
-    def __init__(self) -> None:
-        self.client: Client = default_client()
+    def __init__(self, asked: bool) -> None:
+        self.client: Client = default_client(asked)
         self.training = Training(self.client.add_batch, _has_optimizer)
         self.lock = threading.RLock()
         self._loaders: dict[int, tuple[weakref.ref, Tally]] = {}
@@ -57,11 +57,14 @@ _has_optimizer = False
 _has_failed = False
 
 
-def process() -> Process | None:
-    """Connects to penstockd at the first call. Returns None after a failure."""
+def process(asked: bool) -> Process | None:
+    """Connects to penstockd at the first call. Returns None after a failure.
+    asked: see Client."""
     global current
     if current is None and not _has_failed:
-        current = Process()
+        current = Process(asked)
+    if current is not None:
+        current.client.asked |= asked
     return current
 
 
@@ -76,7 +79,7 @@ def made_optimizer() -> None:
 
 def count_only_what_is_watched() -> None:
     """For programs that say themselves what to count."""
-    now = process()
+    now = process(asked=True)
     if now is not None:
         now.training.explicit = True
 

@@ -1,0 +1,73 @@
+"""Training scripts that know nothing of Penstock, measured by the hook."""
+
+import importlib.util
+import time
+import unittest
+
+import agent_case
+import python_jobs
+
+TRAIN = """
+import json, os, time
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+model = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+data = TensorDataset(torch.arange(480.0).reshape(480, 1))
+train = DataLoader(data, batch_size=8, shuffle=True, num_workers=1)
+check = DataLoader(data, batch_size=32)
+for epoch in range(2):
+    for x, in train:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x, in check:
+            model(x)
+with open({home!r} + "/{name}.part", "w") as file:
+    json.dump("trained", file)
+os.rename({home!r} + "/{name}.part", {home!r} + "/{name}.json")
+time.sleep(120)
+"""
+SAMPLES = 960
+LOOK_S = 3  # penstockd samples once a second
+
+
+class Unmodified(python_jobs.JobsOfPython):
+    def train(self, name, flags=()):
+        """The job, once it has trained."""
+        job = self.start_python(name, TRAIN, flags, name=name)
+        self.told(name, 60)
+        return job
+
+    def samples(self, job):
+        return self.cluster.status(job)["quality"]["samples"]
+
+    def check_unseen(self, job):
+        time.sleep(LOOK_S)
+        self.assertFalse(self.samples(job))
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"),
+                     "SKIPPED: python3-torch is not installed")
+class Measured(Unmodified):
+    def test_the_training_loaders_samples_are_counted_exactly(self):
+        job = self.train("trained")
+        self.wait("all samples", lambda: self.samples(job) == SAMPLES, 15)
+
+    def test_a_user_refuses(self):
+        self.check_unseen(self.train("refused", ["--loader-watch=off"]))
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"),
+                     "SKIPPED: python3-torch is not installed")
+class Refused(Unmodified):
+    cluster_options = {"agent": True, "agent_lines": ("Watch=off",)}
+
+    def test_a_site_refuses(self):
+        self.check_unseen(self.train("off"))
+
+
+if __name__ == "__main__":
+    agent_case.main()
