@@ -6,10 +6,11 @@ namespace penstock {
 
 ClusterGrant::Taken ClusterGrant::take(const NodeGrant& grant, double now_s) {
   const bool older_version = grant.term == term_ && grant.version <= version_;
-  if (grant.term < term_ || older_version) {
+  const bool is_lost = silence_s(now_s) >= kMostSilence * timeout_s_;
+  if ((grant.term < term_ && !is_lost) || older_version) {
     return {false, false, Refused{grant.term, grant.version, term_}};
   }
-  const bool is_new_term = grant.term > term_;
+  const bool is_new_term = grant.term != term_;
   term_ = grant.term;
   version_ = grant.version;
   heard_s_ = now_s;

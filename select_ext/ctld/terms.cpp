@@ -49,10 +49,11 @@ bool Terms::is_outdated(double now_s) const {
 bool Terms::should_begin(double now_s) const {
   const std::vector<Statement> said = votes(now_s);
   if (is_active()) {
-    return now_s - begun_s_ >= timeout_s_ &&
-           std::any_of(said.begin(), said.end(), [&](const Statement& it) {
-             return refuses_ours(it, now_s);
-           });
+    const uint64_t limit = highest_plausible(said);
+    return std::any_of(said.begin(), said.end(), [&](const Statement& it) {
+      return it.term > term_ && it.term <= limit &&
+             now_s - it.since_s >= timeout_s_;
+    });
   }
   if (said.empty() || now_s < not_before_s_ ||
       now_s - first_heard_s_ < kGather_s) {
@@ -85,7 +86,7 @@ uint64_t Terms::highest_plausible(const std::vector<Statement>& said) const {
     const auto middle =
         terms.begin() + static_cast<std::ptrdiff_t>((terms.size() - 1) / 2);
     std::nth_element(terms.begin(), middle, terms.end());
-    base = std::max(base, *middle);
+    base = std::max(base, std::min(*middle, kMostReported));
   }
   uint64_t highest = base;
   for (const auto& [node, statement] : statements_) {
@@ -96,19 +97,8 @@ uint64_t Terms::highest_plausible(const std::vector<Statement>& said) const {
   return highest;
 }
 
-bool Terms::refuses_ours(const Statement& it, double now_s) const {
-  return it.term > term_ && now_s - it.since_s >= timeout_s_;
-}
-
 uint64_t Terms::begin(double now_s) {
-  const std::vector<Statement> said = votes(now_s);
-  uint64_t highest = highest_plausible(said);
-  // A node whose controller heard mostly liars may be further ahead.
-  for (const Statement& it : said) {
-    if (!is_active() || !refuses_ours(it, now_s)) continue;
-    highest = std::max(highest, std::min(it.term, term_ + kMaxStep));
-  }
-  begun_s_ = now_s;
+  const uint64_t highest = highest_plausible(votes(now_s));
   term_ = (highest / kPlaces + 1) * kPlaces + place_;
   own_term_ = term_;
   may_resume_ = true;

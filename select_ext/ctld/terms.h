@@ -5,11 +5,11 @@
 // A node may report anything. Therefore more than half of the nodes heard
 // within the time-out decide: whether a term ends, and whether its holder is
 // silent. A report may raise the next term by at most kMaxStep above what most
-// nodes report, once in a time-out, so that terms are never used up. Fewer than
-// half of the nodes thus cannot end a term, prevent the next one, or make
-// others refuse it. Of two nodes, one that lies can prevent the next term. A
-// node is a name: a machine whose root invents names has as many votes, and can
-// do both until it is stopped, but not for good.
+// nodes report, so that terms are never used up. Fewer than half of the nodes
+// thus cannot end a term, prevent the next one, or make others refuse it. Of
+// two nodes, one that lies can prevent the next term. A node is a name: a
+// machine whose root invents names has as many votes, and can do both until it
+// is stopped, but not for good.
 //
 // Pure; not thread-safe. now_s: monotonic, the same clock in all calls.
 #pragma once
@@ -44,9 +44,8 @@ class Terms {
   // been silent for the time-out.
   bool should_begin(double now_s) const;
 
-  // Begins a term and returns it: higher than all plausible terms reported, or
-  // closer to that of a node that refuses ours, and never equal to another
-  // controller's.
+  // Begins a term and returns it: higher than all plausible terms reported, and
+  // never equal to another controller's.
   uint64_t begin(double now_s);
   // Ends the term; the next one begins only after the time-out.
   void step_down(double now_s);
@@ -57,6 +56,8 @@ class Terms {
   // Terms are k x kPlaces + place.
   static constexpr uint64_t kPlaces = 16;
   static constexpr uint64_t kMaxStep = uint64_t{1} << 16;
+  // Half of what messages may carry. Most nodes lie if they report more.
+  static constexpr uint64_t kMostReported = uint64_t{1} << 52;
 
  private:
   struct Statement {
@@ -68,14 +69,11 @@ class Terms {
   // Of the nodes heard within the time-out.
   std::vector<Statement> votes(double now_s) const;
   uint64_t highest_plausible(const std::vector<Statement>& said) const;
-  // For an active controller.
-  bool refuses_ours(const Statement& it, double now_s) const;
 
   unsigned place_;
   double timeout_s_;
   uint64_t own_term_;  // the last one that this controller held
   uint64_t term_ = 0;
-  double begun_s_ = 0;  // of term_
   bool may_resume_;
   double first_heard_s_ = -1;
   double not_before_s_ = 0;

@@ -110,6 +110,7 @@ NodeHello ClusterAgent::hello(double now_s) const {
 std::vector<AgentMessage> ClusterAgent::take(const ControllerMessage& message,
                                              double now_s) {
   const uint64_t before = grant_->term();
+  const bool was_lost = is_lost(now_s);
   std::vector<AgentMessage> replies;
   if (const auto* grant = std::get_if<NodeGrant>(&message)) {
     take_grant(*grant, now_s, replies);
@@ -120,22 +121,27 @@ std::vector<AgentMessage> ClusterAgent::take(const ControllerMessage& message,
   } else {
     replies.emplace_back(hello(now_s));
   }
-  trial_.must(grant_->term() >= before, "{}: its term fell from {} to {}",
-              name_, before, grant_->term());
+  trial_.must(was_lost || grant_->term() >= before,
+              "{}: its term fell from {} to {}", name_, before, grant_->term());
   return replies;
+}
+
+// Without the controller of its term for so long that it follows an older one.
+bool ClusterAgent::is_lost(double now_s) const {
+  return grant_->silence_s(now_s) >= ClusterGrant::kMostSilence * kTimeout_s;
 }
 
 void ClusterAgent::take_grant(const NodeGrant& grant, double now_s,
                               std::vector<AgentMessage>& replies) {
+  const std::pair offered(grant.term, grant.version);
+  const bool is_wanted =
+      offered > applied_ || (is_lost(now_s) && grant.term < applied_.first);
   const ClusterGrant::Taken taken = grant_->take(grant, now_s);
   if (taken.refused) replies.emplace_back(*taken.refused);
-  const std::pair offered(grant.term, grant.version);
-  trial_.must(!taken.is_new || offered > applied_,
-              "{} applies a grant of term {}, version {} after {}, {}", name_,
-              offered.first, offered.second, applied_.first, applied_.second);
-  trial_.must(taken.is_new || offered <= applied_,
-              "{} refuses a grant of term {}, version {} after {}, {}", name_,
-              offered.first, offered.second, applied_.first, applied_.second);
+  trial_.must(taken.is_new == is_wanted,
+              "{} {} a grant of term {}, version {} after {}, {}", name_,
+              taken.is_new ? "applies" : "refuses", offered.first,
+              offered.second, applied_.first, applied_.second);
   if (!taken.is_new) return;
   applied_ = offered;
   if (taken.is_new_term) saved_term_ = grant.term;

@@ -38,6 +38,7 @@ class ClusterAgent {
   static constexpr int kCpus = 8;
 
  private:
+  bool is_lost(double now_s) const;
   void take_grant(const NodeGrant& grant, double now_s,
                   std::vector<AgentMessage>& replies);
   PlanJob random_job(uint64_t id, const CpuSet& cpus);

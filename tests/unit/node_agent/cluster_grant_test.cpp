@@ -46,6 +46,20 @@ TEST_CASE(
   CHECK(beat->highest_term == 33);
 }
 
+TEST_CASE("an older term is followed after a long silence of the newest") {
+  ClusterGrant state(30, 0);
+  (void)state.take(grant_of(33, 5), 1);
+  CHECK(state.take(Beat{33}, 10) == std::nullopt);
+  CHECK(state.take(grant_of(16, 9), 129).refused.has_value());
+  CHECK(state.take(Beat{16}, 131).has_value());
+  const auto taken = state.take(grant_of(16, 9), 131);
+  CHECK(taken.is_new);
+  CHECK(taken.is_new_term);
+  CHECK(state.term() == 16);
+  CHECK(state.take(grant_of(16, 9), 132).refused.has_value());
+  CHECK(state.take(grant_of(33, 6), 133).is_new);
+}
+
 TEST_CASE(
     "the term of an earlier run applies, and newer terms are flagged as new") {
   ClusterGrant state(30, 0, 33);
