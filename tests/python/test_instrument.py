@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -37,7 +38,7 @@ class Nested(IterableDataset):
 class InstrumentCase(DaemonTestCase):
     def setUp(self):
         super().setUp()
-        self.daemon, _ = self.connect()
+        self.daemon, self.client = self.connect()
         instrument()
         self.model = torch.nn.Linear(1, 1)
 
@@ -180,17 +181,38 @@ class LoadersTest(InstrumentCase):
         del iterator
 
     def test_a_loader_within_a_dataset_is_counted_once(self):
-        outer = DataLoader(Nested(DataLoader(data(), None)), batch_size=4)
-        for _ in outer:
+        class Slow(TensorDataset):
+            def __getitem__(self, index):
+                time.sleep(0.005)
+                return super().__getitem__(index)
+
+        inner = DataLoader(Slow(torch.zeros(24, 1)), None)
+        begin_ns = time.monotonic_ns()
+        for _ in DataLoader(Nested(inner), batch_size=4):
             self.sgd.step()
         self.check(24, 6)
+        wall_ns = time.monotonic_ns() - begin_ns
+        self.assertLess(self.daemon.progress()["wait_ns"], wall_ns)
 
     def test_a_worker_counts_nothing(self):
-        inner = DataLoader(data(), 4)
-        outer = DataLoader(Nested(inner), batch_size=None, num_workers=1)
-        for _ in outer:
-            self.sgd.step()
-        self.check(24, 6)
+        class Idle(Nested):
+            def __iter__(self):
+                for _ in self.inner:
+                    yield _process.current is None
+
+        outer = DataLoader(Idle(DataLoader(data(), 4)), None, num_workers=1)
+        self.assertEqual(list(outer), [True] * 6)
+
+    def test_workers_that_are_kept_stay_registered(self):
+        loader = DataLoader(
+            data(), 4, num_workers=2, persistent_workers=True)
+        next(iter(loader))
+        iterator = iter(loader)
+        threads = self.daemon.threads
+        self.client.register(4242)  # messages arrive in order
+        self.assertTrue(eventually(lambda: 4242 in threads))
+        self.assertEqual(
+            [threads[worker.pid] for worker in iterator._workers], [True] * 2)
 
     def test_statistics_end_with_the_loader(self):
         loader = DataLoader(data(), 4)
