@@ -44,7 +44,7 @@ def stock_batch_us(loader):
     data = torch.utils.data.dataloader
     loaders, iterators = data.DataLoader, data._BaseDataLoaderIter
     patched = loaders.__iter__, iterators.__next__
-    loaders.__iter__, iterators.__next__ = (one.__wrapped__ for one in patched)
+    loaders.__iter__, iterators.__next__ = (one._penstock_stock for one in patched)
     try:
         return batch_us(loader)
     finally:

@@ -1,5 +1,5 @@
-"""penstock.watch() with frameworks that test for a DataLoader: accelerate and
-Lightning, where they are installed."""
+"""penstock.watch() with frameworks that test for a DataLoader, or derive from it:
+accelerate, Lightning and torchdata, where they are installed."""
 
 import importlib.util
 import tempfile
@@ -50,6 +50,22 @@ class FrameworksTest(DaemonTestCase):
         self.assertEqual((len(one), samples_1), (8, 8))
         self.assertEqual((len(two), samples_2), (8, 8))
         self.assertEqual(sorted(one + two), list(range(16)))
+
+    @unittest.skipIf(is_missing("torchdata"), "torchdata is not installed")
+    def test_a_stateful_loader_goes_on_where_it_stopped(self):
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        for workers in (0, 1):
+            before = self.daemon.progress() if workers else {"samples": 0}
+            loader = watch(StatefulDataLoader(range(24), 4, num_workers=workers))
+            iterator = iter(loader)
+            next(iterator)
+            self.assertEqual(iterator.state_dict(), loader.state_dict())
+            rest = watch(StatefulDataLoader(range(24), 4, num_workers=workers))
+            rest.load_state_dict(loader.state_dict())
+            self.assertEqual(len(list(rest)), 5)
+            after = self.daemon.progress()
+            self.assertEqual(after["samples"] - before["samples"], 24)
 
     @unittest.skipIf(is_missing("lightning"), "Lightning is not installed")
     def test_lightning_counts_training_batches_once(self):

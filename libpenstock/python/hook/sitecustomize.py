@@ -14,7 +14,11 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 class _Finder(object):
     """Waits for the modules that penstock patches."""
 
-    names = {"torch.utils.data.dataloader", "torch.optim.optimizer"}
+    names = {
+        "torch.utils.data.dataloader",
+        "torch.optim.optimizer",
+        "torchdata.stateful_dataloader.stateful_dataloader",
+    }
 
     def find_spec(self, name, path=None, target=None):
         if name in self.names:

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-# Attribute of a patched __iter__: torch's own one.
+# Attribute of a patched function: torch's own one.
 STOCK = "_penstock_stock"
 
 # Attributes that decide how torch's own __iter__ iterates. A DataLoader whose

@@ -12,6 +12,7 @@ from penstock._mark import mark_of
 from penstock._patch_loader import (
     adopt_iterators,
     is_patched,
+    patch_iterator,
     patch_loader,
 )
 from penstock._patch_optimizer import patch_optimizer
@@ -21,17 +22,24 @@ _DATALOADER = "torch.utils.data.dataloader"
 
 
 def _patch_dataloader(module: Any) -> None:
-    patch_loader(module.DataLoader, module._BaseDataLoaderIter)
+    patch_iterator(module._BaseDataLoaderIter)
+    patch_loader(module.DataLoader)
+
+
+def _patch_stateful(module: Any) -> None:
+    """Its iterator calls torch's __next__, its __iter__ not torch's."""
+    patch_loader(module.StatefulDataLoader)
 
 
 def _patch_optimizer(module: Any) -> None:
     patch_optimizer(module.Optimizer)
 
 
-# By module of torch.
+# By module; hook/sitecustomize.py waits for these.
 PATCHES = {
     _DATALOADER: _patch_dataloader,
     "torch.optim.optimizer": _patch_optimizer,
+    "torchdata.stateful_dataloader.stateful_dataloader": _patch_stateful,
 }
 
 

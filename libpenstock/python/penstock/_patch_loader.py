@@ -1,4 +1,4 @@
-"""Patches the two methods through which every batch of a DataLoader goes."""
+"""Patches the methods through which every batch of a DataLoader goes."""
 
 import functools
 import os
@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock import _process
 from penstock._batch import reports_itself
-from penstock._clone import STOCK, in_worker, stock_iter
+from penstock._clone import STOCK, in_worker
 from penstock._mark import mark_of
 from penstock._pass import Pass
 from penstock._process import Process, guarded, process
@@ -16,15 +16,16 @@ from penstock._split import can_split, start_iterator
 _PASS = "_penstock_pass"  # attribute of an iterator
 
 
-def patch_loader(loader_class: Any, iterator_class: Any) -> None:
-    """iterator_class: what the class's __iter__ returns."""
-    if is_patched(loader_class):
-        return
-    stock_next = iterator_class.__next__
-    next_method = _counted_next(stock_next)
-    iter_method = _counted_iter(loader_class.__iter__)
-    iterator_class.__next__ = next_method
-    loader_class.__iter__ = iter_method
+def patch_loader(loader_class: Any) -> None:
+    """The class's __iter__ returns an object of a class for patch_iterator()."""
+    if not is_patched(loader_class):
+        loader_class.__iter__ = _counted_iter(loader_class.__iter__)
+
+
+def patch_iterator(iterator_class: Any) -> None:
+    stock = iterator_class.__next__
+    if not hasattr(stock, STOCK):
+        iterator_class.__next__ = _counted_next(stock)
 
 
 def is_patched(loader_class: Any) -> bool:
@@ -46,7 +47,7 @@ def _counted_iter(stock: Any) -> Any:
         if analysis is not None:
             return analysis
         now = _begin(self)
-        return stock(self) if now is None else _start(now, self)
+        return stock(self) if now is None else _start(now, self, stock)
 
     setattr(__iter__, STOCK, stock)
     return __iter__
@@ -69,6 +70,7 @@ def _counted_next(stock: Any) -> Any:
         end(one, batch)
         return batch
 
+    setattr(__next__, STOCK, stock)
     return __next__
 
 
@@ -103,14 +105,14 @@ def _begin(loader: Any) -> Process | None:
     return now
 
 
-def _start(now: Process, loader: Any) -> Any:
+def _start(now: Process, loader: Any, stock: Any) -> Any:
     """Raises the loader's own errors."""
     begin_ns = begin_wait()
     try:
         if _splits(now, loader):
             iterator, split = start_iterator(loader)
         else:
-            iterator, split = stock_iter(loader), None
+            iterator, split = stock(loader), None
     finally:
         end_wait()
     _attach(now, loader, iterator, split, begin_ns)
