@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """CPU time of a measurement in the trainer's process per batch: the same loader
 measured and bare in turn, with and without a (fake) penstockd. A DataLoader is
-measured by the patches alone, and by penstock.watch, which also splits its time.
-The same for a step of an optimizer.
+measured by the patches alone, and by penstock.watch, which also splits its
+time. The same for a step of an optimizer.
 
 Prints JSON: a list of {"name", "value", "unit", "spread", "runs"}; value is the
 median of the differences over the rounds, spread the distance of their
@@ -44,7 +44,8 @@ def stock_batch_us(loader):
     data = torch.utils.data.dataloader
     loaders, iterators = data.DataLoader, data._BaseDataLoaderIter
     patched = loaders.__iter__, iterators.__next__
-    loaders.__iter__, iterators.__next__ = (one._penstock_stock for one in patched)
+    loaders.__iter__, iterators.__next__ = (
+        one._penstock_stock for one in patched)
     try:
         return batch_us(loader)
     finally:

@@ -322,7 +322,8 @@ class FailureTest(InstrumentCase):
         script = (
             "import torch, penstock._instrument as it\n"
             "del torch.utils.data.dataloader._BaseDataLoaderIter\n"
-            "loader = it.instrument() or torch.utils.data.DataLoader(range(8))\n"
+            "it.instrument()\n"
+            "loader = torch.utils.data.DataLoader(range(8))\n"
             "it.instrument()\n"
             "print(len(list(loader)))\n")
         for debug, lines in ((None, 0), ("1", 1)):

@@ -1,5 +1,5 @@
-"""penstock.watch() with frameworks that test for a DataLoader, or derive from it:
-accelerate, Lightning and torchdata, where they are installed."""
+"""penstock.watch() with frameworks that test for a DataLoader, or derive from
+it: accelerate, Lightning and torchdata, where they are installed."""
 
 import importlib.util
 import tempfile
@@ -14,8 +14,9 @@ PREPARED = """
 import json, os, sys, torch, penstock
 from accelerate import Accelerator
 from penstock._client import default_client
-torch.distributed.init_process_group("gloo", init_method="file://" + sys.argv[1],
-                                     rank=int(os.environ["RANK"]), world_size=2)
+torch.distributed.init_process_group(
+    "gloo", init_method="file://" + sys.argv[1],
+    rank=int(os.environ["RANK"]), world_size=2)
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="1")  # not used
 accelerator = Accelerator(cpu=True)
 data = torch.utils.data.TensorDataset(torch.arange(16.).reshape(16, 1))
@@ -57,11 +58,13 @@ class FrameworksTest(DaemonTestCase):
 
         for workers in (0, 1):
             before = self.daemon.progress() if workers else {"samples": 0}
-            loader = watch(StatefulDataLoader(range(24), 4, num_workers=workers))
+            loader = watch(
+                StatefulDataLoader(range(24), 4, num_workers=workers))
             iterator = iter(loader)
             next(iterator)
             self.assertEqual(iterator.state_dict(), loader.state_dict())
-            rest = watch(StatefulDataLoader(range(24), 4, num_workers=workers))
+            rest = watch(
+                StatefulDataLoader(range(24), 4, num_workers=workers))
             rest.load_state_dict(loader.state_dict())
             self.assertEqual(len(list(rest)), 5)
             after = self.daemon.progress()

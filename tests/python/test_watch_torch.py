@@ -295,7 +295,8 @@ class LifeTest(TorchCase):
 
     def test_a_copy_and_a_pickle_watch_the_loader(self):
         for elastic in (False, True):
-            loader = watch(DataLoader(Noisy(), 4, num_workers=2), elastic=elastic)
+            loader = watch(
+                DataLoader(Noisy(), 4, num_workers=2), elastic=elastic)
             for other in (copy.copy(loader), copy.deepcopy(loader),
                           pickle.loads(pickle.dumps(loader))):
                 before = self.daemon.progress()["samples"]

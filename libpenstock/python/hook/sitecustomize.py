@@ -1,5 +1,5 @@
-"""Makes Python programs measure their PyTorch DataLoaders: with this folder first
-on PYTHONPATH, every interpreter runs this file at its start.
+"""Makes Python programs measure their PyTorch DataLoaders: with this folder
+first on PYTHONPATH, every interpreter runs this file at its start.
 
 It imports nothing, and waits for torch; then patch_torch.py follows. It must be
 valid in every Python. Those before 3.10 are left alone.

@@ -17,7 +17,7 @@ _PASS = "_penstock_pass"  # attribute of an iterator
 
 
 def patch_loader(loader_class: Any) -> None:
-    """The class's __iter__ returns an object of a class for patch_iterator()."""
+    """Its __iter__ returns an object of a class for patch_iterator()."""
     if not is_patched(loader_class):
         loader_class.__iter__ = _counted_iter(loader_class.__iter__)
 

@@ -1,7 +1,7 @@
 """Makes a loader report to penstockd."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from penstock._client import default_client
 from penstock._clone import is_data_loader
@@ -23,16 +23,12 @@ def watch(loader: Loader, *, elastic: bool = False) -> Loader:
     workers' random streams; the order of the samples is unchanged.
     """
     if is_data_loader(loader):
-        _watch_data_loader(loader, elastic)
+        known = mark_of(loader)
+        if known is None or (elastic and known.own_workers is None):
+            set_mark(loader, Mark(own_workers(loader) if elastic else None))
+        instrument()
+        adopt(loader)
         return loader
     own = own_workers(loader) if elastic else None
     kind = WatchedStream if isinstance(loader, Iterator) else Watched
     return kind(loader, default_client(), own)  # type: ignore[return-value]
-
-
-def _watch_data_loader(loader: Any, elastic: bool) -> None:
-    known = mark_of(loader)
-    if known is None or (elastic and known.own_workers is None):
-        set_mark(loader, Mark(own_workers(loader) if elastic else None))
-    instrument()
-    adopt(loader)
