@@ -30,6 +30,8 @@ constexpr Command kCommands[] = {
     {"on", "Manage this node again (root only)", add_on},
     {"analyze", "Measure where a training command's time goes", add_analyze,
      true},
+    {"run", "Run a command whose Python programs measure their loaders",
+     add_run, true},
     {"predict", "Predict a job's ceiling and demand", add_predict},
     {"what-if", "Predict a job's rate with more cores, cache or bandwidth",
      add_what_if},

@@ -20,6 +20,7 @@ Run add_on(CLI::App* command);
 Run add_predict(CLI::App* command);
 Run add_publish(CLI::App* command);
 Run add_report(CLI::App* command);
+Run add_run(CLI::App* command);
 Run add_simulate(CLI::App* command);
 Run add_top(CLI::App* command);
 Run add_what_if(CLI::App* command);
