@@ -26,6 +26,8 @@ def _length(batch: Any, depth: int = 4) -> int | None:
     if isinstance(batch, (list, tuple)):
         length = _first_length(batch[:_PARTS], depth)
         return len(batch) if length is None else length
+    if not hasattr(batch, "__len__"):
+        return None
     shape = getattr(batch, "shape", None)
     if isinstance(shape, tuple):  # a tensor's; quicker than len()
         return shape[0] if shape else None
@@ -34,7 +36,7 @@ def _length(batch: Any, depth: int = 4) -> int | None:
         return _first_length(parts, depth)
     try:
         return len(batch)
-    except Exception:  # it has none, or is a class of the program
+    except Exception:  # a class of the program
         return None
 
 
