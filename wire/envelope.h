@@ -98,7 +98,8 @@ class Guard {
   Guard() : Guard(Limits{}) {}
   explicit Guard(const Limits& limits) : limits_(limits) {}
 
-  // Returns the number of messages lost since the session's last one.
+  // Returns the number of messages lost since the session's last one, or since
+  // its begin if the session is not known.
   // uid: the user who sealed the credential. Sessions are kept apart by user,
   // so that no user can block another's session by claiming its node.
   // Errors: kPermissionDenied  a replay or out of order; too old or from the

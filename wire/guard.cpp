@@ -111,7 +111,8 @@ Result<uint64_t> Guard::admit(const Envelope& envelope, uid_t uid,
   }
   last_[key] = {envelope.sequence, envelope.sent_unix_s};
   ++sessions_of_user_[uid];
-  return uint64_t{0};
+  // Of a session that was forgotten, any number may be lost.
+  return std::max(envelope.sequence, uint64_t{1}) - 1;
 }
 
 }  // namespace penstock
