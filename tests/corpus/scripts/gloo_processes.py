@@ -12,6 +12,8 @@ from torch.utils.data.distributed import DistributedSampler
 
 
 def train(rank, size, store):
+    if rank > 0:  # gloo writes lines to stdout, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
     torch.manual_seed(59)
     dataset = TensorDataset(torch.randn(39, 3), torch.randn(39, 1))

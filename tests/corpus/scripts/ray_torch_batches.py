@@ -1,5 +1,5 @@
 # corpus: kind=frameworks needs=torch,ray,pyarrow samples=- loaders=1 trains=- exit=0 differs=stderr
-# Ray's batches come from processes that its daemons start, without the script's variables.
+# No DataLoader: Ray's batches come from processes that its daemons start.
 # stderr has names that are new in each run.
 import ray
 import torch

@@ -9,8 +9,10 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-dist.init_process_group("gloo")
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+if rank > 0:  # gloo writes lines to stdout, too
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+dist.init_process_group("gloo")
 torch.manual_seed(61)
 dataset = TensorDataset(torch.randn(32, 3), torch.randn(32, 1))
 sampler = DistributedSampler(dataset)
