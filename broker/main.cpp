@@ -97,7 +97,7 @@ int run(const Arguments& arguments, const Config& config) {
   // penstockd's end ends the broker; signals to its group are for penstockd.
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGPIPE})
     ::signal(signal, SIG_IGN);
-  ::setpgid(0, 0);
+  ::setsid();
   ::umask(022);
   const uid_t agent_user = find_uid(config.agent_user).value_or(0);
   const Result<pid_t> penstockd = penstockd_at(STDIN_FILENO, agent_user);
