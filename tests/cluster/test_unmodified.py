@@ -25,9 +25,9 @@ for epoch in range(2):
     with torch.no_grad():
         for x, in check:
             model(x)
-with open({home!r} + "/{name}.part", "w") as file:
+with open({told!r} + ".part", "w") as file:
     json.dump("trained", file)
-os.rename({home!r} + "/{name}.part", {home!r} + "/{name}.json")
+os.rename({told!r} + ".part", {told!r})
 time.sleep(120)
 """
 SAMPLES = 960
@@ -35,9 +35,10 @@ LOOK_S = 3  # penstockd samples once a second
 
 
 class Unmodified(python_jobs.JobsOfPython):
-    def train(self, name, flags=()):
+    def trained(self, name, flags=()):
         """The job, once it has trained."""
-        job = self.start_python(name, TRAIN, flags, name=name)
+        told = f"{self.cluster.home()}/{name}.json"
+        job = self.start_python(name, TRAIN, flags, told=told)
         self.told(name, 60)
         return job
 
@@ -53,11 +54,11 @@ class Unmodified(python_jobs.JobsOfPython):
                      "SKIPPED: python3-torch is not installed")
 class Measured(Unmodified):
     def test_the_training_loaders_samples_are_counted_exactly(self):
-        job = self.train("trained")
+        job = self.trained("trained")
         self.wait("all samples", lambda: self.samples(job) == SAMPLES, 15)
 
     def test_a_user_refuses(self):
-        self.check_unseen(self.train("refused", ["--loader-watch=off"]))
+        self.check_unseen(self.trained("refused", ["--loader-watch=off"]))
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"),
@@ -66,7 +67,7 @@ class Refused(Unmodified):
     cluster_options = {"agent": True, "agent_lines": ("Watch=off",)}
 
     def test_a_site_refuses(self):
-        self.check_unseen(self.train("off"))
+        self.check_unseen(self.trained("off"))
 
 
 if __name__ == "__main__":
