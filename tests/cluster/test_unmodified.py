@@ -1,7 +1,6 @@
 """Training scripts that know nothing of Penstock, measured by the hook."""
 
 import importlib.util
-import time
 import unittest
 
 import agent_case
@@ -31,7 +30,6 @@ os.rename({told!r} + ".part", {told!r})
 time.sleep(120)
 """
 SAMPLES = 960
-LOOK_S = 3  # penstockd samples once a second
 
 
 class Unmodified(python_jobs.JobsOfPython):
@@ -42,11 +40,17 @@ class Unmodified(python_jobs.JobsOfPython):
         self.told(name, 60)
         return job
 
+    def quality(self, job):
+        return self.cluster.status(job)["quality"]
+
     def samples(self, job):
-        return self.cluster.status(job)["quality"]["samples"]
+        return self.quality(job)["samples"]
 
     def check_unseen(self, job):
-        time.sleep(LOOK_S)
+        """After penstockd has looked at the trained job."""
+        before = self.quality(job)["periods"]
+        self.wait("two more periods", lambda: self.quality(job)["periods"]
+                  >= before + 2)
         self.assertFalse(self.samples(job))
 
 
