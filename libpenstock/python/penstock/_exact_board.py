@@ -1,0 +1,176 @@
+"""Decides which process does which task of a DataLoader's workers. Pure."""
+
+from collections.abc import MutableSequence
+from typing import NamedTuple
+
+_WANTED = 0  # number of processes
+_ENDED = 1
+_HEAD = 2
+# Words of one worker, or of the process with the same number.
+_RUNNER = 0  # process that does the worker's task + 1, or 0
+_LAST = 1  # process that did its last task + 1
+_STORED = 2  # its random streams are in memory, not in the last process
+_VERDICT = 3
+_IDLE = 4  # the process waits for its bell
+_COLUMNS = 5
+
+_STATELESS = 1
+_STATEFUL = 2
+
+_FREE = 0
+_TAKEN = -1  # the task is being read
+_MAX_WORKERS = 1 << 16
+
+
+class Task(NamedTuple):
+    slot: int
+    number: int
+    worker: int
+    moved: bool  # another process did the worker's last task
+
+
+class Board:
+    """A table of workers, processes and open tasks, in words that all
+    processes share.
+
+    A worker is what torch calls one: an id with its own random streams. Its
+    tasks are done one after the other, by number. A process does the task of
+    any worker, unless all processes work, or the dataset may have state: then
+    each process does the tasks of its own worker only.
+
+    Callers hold the lock, except for wanted, ended, processes(),
+    all_work() and free_slot()."""
+
+    def __init__(self, words: MutableSequence[int], workers: int):
+        """words: size_words() zeros at first."""
+        self.workers = workers
+        self._words = words
+        self._slots = _HEAD + workers * _COLUMNS
+
+    @staticmethod
+    def size_words(workers: int, slots: int) -> int:
+        return _HEAD + workers * _COLUMNS + slots
+
+    def begin(self) -> None:
+        """Before the first process: each worker starts in its own process,
+        and is busy until that calls finish()."""
+        self._words[_WANTED] = self.workers
+        for worker in range(self.workers):
+            self._set(worker, _RUNNER, worker + 1)
+            self._set(worker, _LAST, worker + 1)
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._words[_ENDED])
+
+    def end(self) -> None:
+        self._words[_ENDED] = 1
+
+    @property
+    def wanted(self) -> int:
+        return self._words[_WANTED]
+
+    @wanted.setter
+    def wanted(self, processes: int) -> None:
+        self._words[_WANTED] = max(1, min(self.workers, processes))
+
+    def processes(self) -> int:
+        """Returns how many work now: those with the lowest numbers. All do
+        until each worker's first task has shown that it keeps no state."""
+        if all(
+            self._get(worker, _VERDICT) == _STATELESS
+            for worker in range(self.workers)
+        ):
+            return self._words[_WANTED]
+        return self.workers
+
+    def all_work(self) -> bool:
+        return self.processes() == self.workers
+
+    def judge(self, worker: int, stateless: bool) -> None:
+        if self._get(worker, _VERDICT) != _STATEFUL:
+            verdict = _STATELESS if stateless else _STATEFUL
+            self._set(worker, _VERDICT, verdict)
+
+    def stateful_workers(self) -> list[int]:
+        return [
+            worker
+            for worker in range(self.workers)
+            if self._get(worker, _VERDICT) == _STATEFUL
+        ]
+
+    def free_slot(self) -> int:
+        """Raises ValueError if there is none."""
+        return list(self._words[self._slots :]).index(_FREE)
+
+    def slot_entry(self, slot: int, number: int, worker: int) -> tuple:
+        """Returns the word that opens a task, and its place."""
+        return self._slots + slot, (number + 1) * _MAX_WORKERS + worker
+
+    def release(self, slot: int) -> None:
+        """After the task is read."""
+        self._words[self._slots + slot] = _FREE
+
+    def take(self, process: int) -> Task | None:
+        """Returns the first task that the process may do, or marks it idle."""
+        found = self._first(self._open(), process, self.processes())
+        self._set(process, _IDLE, found is None)
+        if found is None:
+            return None
+        word, slot = found
+        number, worker = divmod(word, _MAX_WORKERS)
+        moved = self._get(worker, _LAST) != process + 1
+        self._words[self._slots + slot] = _TAKEN
+        self._set(worker, _RUNNER, process + 1)
+        self._set(worker, _LAST, process + 1)
+        self._set(worker, _STORED, 0)
+        return Task(slot, number - 1, worker, moved)
+
+    def finish(self, worker: int) -> None:
+        """The worker's task is done; only its last process continues it until
+        its streams are stored."""
+        self._set(worker, _RUNNER, 0)
+
+    def store(self, worker: int, process: int) -> None:
+        """The process has stored the worker's streams. Has no effect if
+        another process has taken the worker over since."""
+        if self._get(worker, _LAST) == process + 1:
+            self._set(worker, _STORED, 1)
+
+    def wake(self) -> int | None:
+        """Returns an idle process that has a task to do, no longer marked."""
+        tasks, count = self._open(), self.processes()
+        for process in range(count if tasks else 0):
+            idle = self._get(process, _IDLE)
+            if idle and self._first(tasks, process, count):
+                self._set(process, _IDLE, 0)
+                return process
+        return None
+
+    def _open(self) -> list[tuple[int, int]]:
+        words = list(self._words[self._slots :])
+        return sorted(
+            (word, slot) for slot, word in enumerate(words) if word > _FREE
+        )
+
+    def _first(
+        self, tasks: list[tuple[int, int]], process: int, count: int
+    ) -> tuple[int, int] | None:
+        if process >= count:
+            return None
+        for word, slot in tasks:
+            worker = word % _MAX_WORKERS
+            if count == self.workers and worker != process:
+                continue
+            if self._get(worker, _RUNNER):
+                continue
+            last = self._get(worker, _LAST) == process + 1
+            if last or self._get(worker, _STORED):
+                return word, slot
+        return None
+
+    def _get(self, worker: int, column: int) -> int:
+        return self._words[_HEAD + worker * _COLUMNS + column]
+
+    def _set(self, worker: int, column: int, value: int) -> None:
+        self._words[_HEAD + worker * _COLUMNS + column] = int(value)

@@ -1,0 +1,163 @@
+"""Finds out whether a dataset keeps state from one sample to the next.
+
+What it does not see: state in global variables, in attributes of classes, in
+objects of C without a pickle, in files, and in other processes; of an attribute
+only the first 64 KB as pickled, and of all only the first 1000 objects."""
+
+import hashlib
+import io
+import pickle
+import random
+import sys
+import types
+from typing import Any
+
+_MAX_BYTES = 1 << 16
+_MAX_OBJECTS = 1000
+_UNSEEN = b"not pickled"  # such as an open file
+
+class _Enough(Exception):
+    pass
+
+
+class _Digest(io.RawIOBase):
+    """Takes an attribute's pickle up to a limit."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._left = _MAX_BYTES
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.take(data)
+        return len(data)
+
+    def take(self, buffer: Any) -> None:
+        data = memoryview(buffer).cast("B")
+        self._hash.update(data[: self._left])
+        self._left -= len(data)
+        if self._left <= 0:
+            raise _Enough
+
+    def value(self) -> bytes:
+        return self._hash.digest()
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles one attribute, and sets the objects in it aside."""
+
+    def __init__(self, digest: _Digest, objects: list[Any]):
+        super().__init__(digest, 5, buffer_callback=digest.take)
+        self._objects = objects
+
+    def reducer_override(self, value: Any) -> Any:
+        if value is _stand_in:
+            return NotImplemented
+        if isinstance(value, (type, types.ModuleType, types.CodeType)):
+            return _stand_in, (repr(value),)
+        if isinstance(value, types.FunctionType):
+            cells = [_content(cell) for cell in value.__closure__ or ()]
+            defaults = value.__defaults__, value.__kwdefaults__
+            return _stand_in, (value.__qualname__, cells, defaults)
+        if isinstance(value, (types.MethodType, types.BuiltinFunctionType)):
+            return _stand_in, (value.__qualname__, value.__self__)
+        if isinstance(value, _class("torch", "Tensor")):
+            return _stand_in, (id(value), value._version, tuple(value.shape))
+        if _is_generator(value) or _parts(value) is not None:
+            self._objects.append(value)
+            return _stand_in, (id(value),)
+        try:
+            return value.__reduce_ex__(5)
+        except Exception:
+            return _stand_in, (_UNSEEN,)
+
+
+def _stand_in(*parts: Any) -> None:
+    """Stands for an object in a pickle that is never read."""
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _parts(value: Any) -> "dict[str, Any] | None":
+    """Returns the attributes of an object that has no pickle of its own."""
+    parts = getattr(value, "__dict__", None)
+    own = any(
+        getattr(type(value), name, None) is not getattr(object, name, None)
+        for name in ("__reduce_ex__", "__reduce__", "__getstate__")
+    )
+    return None if own or not isinstance(parts, dict) else parts
+
+
+def _class(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module), name, ())
+
+
+def _is_generator(value: Any) -> bool:
+    return isinstance(value, random.Random) or any(
+        isinstance(value, _class(module, name))
+        for module, name in (
+            ("numpy.random", "Generator"),
+            ("numpy.random", "RandomState"),
+            ("numpy.random", "BitGenerator"),
+            ("torch", "Generator"),
+        )
+    )
+
+
+class Look:
+    """What a dataset's and collate_fn's attributes were at one moment."""
+
+    def __init__(self, dataset: Any, collate: Any):
+        self.generator: str | None = None  # a random generator's place
+        self._digests: dict[tuple[int, str], tuple[str, bytes]] = {}
+        objects: list[Any] = []
+        self._add((0, ""), "its own pickle", (dataset, collate), objects)
+        done: dict[int, Any] = {}
+        while objects and len(done) < _MAX_OBJECTS:
+            value = objects.pop(0)
+            if id(value) not in done:
+                done[id(value)] = value
+                for name, part in (_parts(value) or {}).copy().items():
+                    place = f"{type(value).__name__}.{name}"
+                    self._add((id(value), name), place, part, objects)
+
+    def _add(
+        self, key: tuple[int, str], place: str, part: Any, objects: list[Any]
+    ) -> None:
+        inside: list[Any] = []
+        digest = _digest(part, inside)
+        if part is not None:
+            self._digests[key] = place, digest
+        if self.generator is None and any(map(_is_generator, inside)):
+            self.generator = place
+        objects.extend(inside)
+
+    def changed(self, earlier: "Look") -> str | None:
+        """Returns an attribute that differs, if any. One that had no value
+        before, or None, is not counted: files are opened late."""
+        for key, seen in self._digests.items():
+            if earlier._digests.get(key, seen) != seen:
+                return seen[0]
+        return None
+
+    def is_settled(self, earlier: "Look") -> bool:
+        """Returns whether no attribute has got its first value since."""
+        return self._digests.keys() <= earlier._digests.keys()
+
+
+def _digest(part: Any, inside: list[Any]) -> bytes:
+    digest = _Digest()
+    try:
+        _Pickler(digest, inside).dump(part)
+    except _Enough:
+        pass
+    except Exception:
+        return _UNSEEN
+    return digest.value()

@@ -1,0 +1,167 @@
+"""What a worker process of an elastic DataLoader does around torch's loop."""
+
+import queue
+import sys
+from typing import Any
+
+from penstock import _exact_streams
+from penstock._exact_board import Task
+from penstock._exact_memory import SharedMemory
+from penstock._exact_state import Look
+
+
+def run(seat: "Seat", parts: dict[str, Any]) -> None:
+    """The process's main function.
+
+    parts: the arguments of torch's _worker_loop, which then takes its tasks
+    from the seat and puts the batches there."""
+    import torch.utils.data._utils.worker as torch_worker
+
+    seat.begin(parts["dataset"], parts["collate_fn"], parts["done_event"])
+    torch_worker._worker_loop(**parts)
+
+
+class StateWatch:
+    """Looks for changes of the dataset: after each task until one has changed
+    nothing, then more and more rarely."""
+
+    def __init__(self, dataset: Any, collate: Any):
+        self._roots = dataset, collate
+        self._calls = 0
+        self.settled = False
+        self._last = Look(*self._roots)
+
+    def changed(self, failed: bool) -> str | None:
+        """After worker_init_fn, and after each task. Returns why the dataset
+        counts as one with state."""
+        self._calls += 1
+        if failed and not self.settled:
+            return "the first batch of a worker failed"
+        if self.settled and self._calls & (self._calls - 1):
+            return None
+        try:
+            look = Look(*self._roots)
+        except Exception as error:
+            return f"looking at the dataset failed: {error!r}"
+        place, last, self._last = look.changed(self._last), self._last, look
+        # Attributes that have just got a value may get another one.
+        self.settled |= self._calls > 1 and look.is_settled(last)
+        return place and f"the dataset changes {place}"
+
+
+class Seat:
+    """One process: it is torch's index_queue and data_queue in there.
+
+    Between two tasks it exchanges the random streams and torch's worker_info
+    of one worker for those of another."""
+
+    def __init__(self, number: int, memory: SharedMemory, results: Any):
+        self._number = number
+        self._memory = memory
+        self._results = results
+        self._streams_of = number  # the worker whose streams the process has
+        self._stored = False  # they are also in memory
+        self._running: int | None = number
+        self._failed = False
+
+    def begin(self, dataset: Any, collate: Any, done_event: Any) -> None:
+        self._watch = StateWatch(dataset, collate)
+        self._done_event = done_event
+        self._infos: dict[int, Any] = {}
+
+    def get(self, timeout: float) -> Any:
+        """Returns the next (number, indices), or None at the end. Raises
+        queue.Empty."""
+        self._judge()
+        task = self._take()
+        if task is None and not self._memory.board.ended:
+            self._memory.wait(self._number, timeout)
+            task = self._take()
+        if self._memory.board.ended:
+            if not self._done_event.is_set():
+                raise KeyboardInterrupt  # a quiet end, as torch's loop does it
+            return None
+        if task is None:
+            raise queue.Empty
+        return task.number, self._enter(task)
+
+    def put(self, result: tuple[int, Any]) -> None:
+        data = result[1]
+        error = sys.modules["torch._utils"].ExceptionWrapper
+        self._failed = isinstance(data, error)
+        if self._failed:
+            data.where = data.where.replace(
+                f"process {self._number}", f"process {self._running}"
+            )
+        self._results.put(result)
+
+    def cancel_join_thread(self) -> None:
+        self._results.cancel_join_thread()
+
+    def close(self) -> None:
+        self._results.close()
+
+    def _judge(self) -> None:
+        if self._running is None:
+            return
+        reason = self._watch.changed(self._failed)
+        if reason is not None:
+            self._memory.write_reason(self._number, reason)
+        board = self._memory.board
+        with self._memory.locked():
+            before = board.processes()
+            if reason is not None or self._watch.settled:
+                board.judge(self._number, reason is None)
+            after = board.processes()
+        if after != before:
+            self._memory.ring_all()
+
+    def _take(self) -> Task | None:
+        board = self._memory.board
+        at_home = self._streams_of == self._number
+        if not self._stored and not (at_home and board.all_work()):
+            self._store()
+        with self._memory.locked():
+            if self._stored:
+                board.store(self._streams_of, self._number)
+            if self._running is not None:
+                board.finish(self._running)
+            task = board.take(self._number)
+            wake = board.wake()
+        self._running = task and task.worker
+        if wake is not None:
+            self._memory.ring(wake)
+        return task
+
+    def _store(self) -> None:
+        streams = _exact_streams.save()
+        self._memory.write_streams(self._streams_of, streams)
+        self._stored = True
+
+    def _enter(self, task: Task) -> Any:
+        if task.worker != self._streams_of and not self._stored:
+            self._store()
+            with self._memory.locked():
+                self._memory.board.store(self._streams_of, self._number)
+        if task.moved or task.worker != self._streams_of:
+            _exact_streams.load(self._memory.read_streams(task.worker))
+            self._show_info(task.worker)
+        self._streams_of, self._stored = task.worker, False
+        indices = self._memory.read_task(task.slot)
+        self._memory.board.release(task.slot)
+        return indices
+
+    def _show_info(self, worker: int) -> None:
+        module = sys.modules["torch.utils.data._utils.worker"]
+        if not self._infos:
+            self._infos[self._number] = module._worker_info
+        info = self._infos.get(worker)
+        if info is None:
+            own = self._infos[self._number]
+            info = self._infos[worker] = type(own)(
+                id=worker,
+                num_workers=own.num_workers,
+                seed=own.seed - own.id + worker,
+                dataset=own.dataset,
+            )
+        module._worker_info = info
