@@ -47,7 +47,7 @@ class Samples(torch.utils.data.Dataset):
                 numpy.random.rand(2000)
         else:
             time.sleep(self.sample_ms / 1000)
-        return os.getpid(), begin, torch.rand(8), random.random()
+        return os.getpid(), begin, torch.rand(()).item(), random.random()
 
 
 def rate(batches):

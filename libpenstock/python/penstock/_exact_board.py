@@ -6,7 +6,7 @@ from typing import NamedTuple
 _WANTED = 0  # number of processes
 _ENDED = 1
 _HEAD = 2
-# Words of one worker, or of the process with the same number.
+# Columns: a word of each worker, or of the process with the same number.
 _RUNNER = 0  # process that does the worker's task + 1, or 0
 _LAST = 1  # process that did its last task + 1
 _STORED = 2  # its random streams are in memory, not in the last process
@@ -77,12 +77,9 @@ class Board:
     def processes(self) -> int:
         """Returns how many work now: those with the lowest numbers. All do
         until each worker's first task has shown that it keeps no state."""
-        if all(
-            self._get(worker, _VERDICT) == _STATELESS
-            for worker in range(self.workers)
-        ):
-            return self._words[_WANTED]
-        return self.workers
+        if self._column(_VERDICT).count(_STATELESS) < self.workers:
+            return self.workers
+        return self._words[_WANTED]
 
     def all_work(self) -> bool:
         return self.processes() == self.workers
@@ -93,11 +90,8 @@ class Board:
             self._set(worker, _VERDICT, verdict)
 
     def stateful_workers(self) -> list[int]:
-        return [
-            worker
-            for worker in range(self.workers)
-            if self._get(worker, _VERDICT) == _STATEFUL
-        ]
+        verdicts = enumerate(self._column(_VERDICT))
+        return [worker for worker, seen in verdicts if seen == _STATEFUL]
 
     def free_slot(self) -> int:
         """Raises ValueError if there is none."""
@@ -139,10 +133,12 @@ class Board:
 
     def wake(self) -> int | None:
         """Returns an idle process that has a task to do, no longer marked."""
-        tasks, count = self._open(), self.processes()
-        for process in range(count if tasks else 0):
-            idle = self._get(process, _IDLE)
-            if idle and self._first(tasks, process, count):
+        count = self.processes()
+        states = enumerate(self._column(_IDLE)[:count])
+        idle = [process for process, idle in states if idle]
+        tasks = self._open() if idle else []
+        for process in idle:
+            if self._first(tasks, process, count):
                 self._set(process, _IDLE, 0)
                 return process
         return None
@@ -169,8 +165,12 @@ class Board:
                 return word, slot
         return None
 
+    def _column(self, column: int) -> list[int]:
+        begin = _HEAD + column * self.workers
+        return list(self._words[begin : begin + self.workers])
+
     def _get(self, worker: int, column: int) -> int:
-        return self._words[_HEAD + worker * _COLUMNS + column]
+        return self._words[_HEAD + column * self.workers + worker]
 
     def _set(self, worker: int, column: int, value: int) -> None:
-        self._words[_HEAD + worker * _COLUMNS + column] = int(value)
+        self._words[_HEAD + column * self.workers + worker] = int(value)

@@ -18,7 +18,7 @@ _STATE_BYTES = 1 << 20  # of a worker's streams
 _REASON_BYTES = 512
 _WORD_BYTES = 8
 _LENGTH = struct.Struct("q")
-_FIRST_READ_BYTES = 1 << 16
+_FIRST_READ_BYTES = 1 << 14
 
 
 class SharedMemory:

@@ -3,9 +3,12 @@
 import ctypes
 import pickle
 import random
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from penstock._exact_numpy import NumpyStream
 
 
 class _Stream(NamedTuple):
@@ -24,20 +27,25 @@ def _set_torch(state: bytes) -> None:
     torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
 
 
-def _get_numpy() -> Any:
-    numpy = sys.modules.get("numpy.random")
-    return numpy and numpy.get_state(legacy=False)
+_WORDS = struct.Struct("625I")  # of Python's generator
 
 
-def _set_numpy(state: Any) -> None:
-    if state is not None:
-        sys.modules["numpy.random"].set_state(state)
+def _get_random() -> tuple:
+    version, words, gauss = random.getstate()
+    return version, _WORDS.pack(*words), gauss
 
+
+def _set_random(state: tuple) -> None:
+    version, words, gauss = state
+    random.setstate((version, _WORDS.unpack(words), gauss))
+
+
+_numpy = NumpyStream()
 
 STREAMS = (
     _Stream("torch", _get_torch, _set_torch),
-    _Stream("random", random.getstate, random.setstate),
-    _Stream("numpy", _get_numpy, _set_numpy),
+    _Stream("random", _get_random, _set_random),
+    _Stream("numpy", _numpy.get, _numpy.set),
 )
 
 

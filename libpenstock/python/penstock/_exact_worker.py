@@ -104,14 +104,16 @@ class Seat:
     def _judge(self) -> None:
         if self._running is None:
             return
+        settled = self._watch.settled
         reason = self._watch.changed(self._failed)
+        if reason is None and self._watch.settled == settled:
+            return
         if reason is not None:
             self._memory.write_reason(self._number, reason)
         board = self._memory.board
         with self._memory.locked():
             before = board.processes()
-            if reason is not None or self._watch.settled:
-                board.judge(self._number, reason is None)
+            board.judge(self._number, reason is None)
             after = board.processes()
         if after != before:
             self._memory.ring_all()
