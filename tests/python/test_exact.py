@@ -12,6 +12,7 @@ from unittest import mock
 import exact_case as case
 from exact_case import torch
 from penstock import _exact, _exact_streams, _exact_worker
+from penstock._exact_numpy import NumpyStream
 
 SEED = random.randrange(10**6)
 
@@ -132,6 +133,57 @@ class IdentityTest(ExactCase):
         ):
             batches, _ = case.varied(case.start(loader), SEED)
         self.assertNotEqual(expected, batches)
+
+
+def draw(seed, get, set_state):
+    """Returns values of numpy's stream, between random reads and sets."""
+    numpy, rng = case.numpy.random, random.Random(seed)
+    numpy.seed(seed)
+    states, values = [get()], []
+    for _ in range(200):
+        action = rng.randrange(6)
+        if action == 0:
+            values.append(numpy.rand())
+        elif action == 1:
+            values.append(numpy.randn())  # makes two, keeps one
+        elif action == 2:
+            states.append(get())
+        elif action == 3:
+            set_state(rng.choice(states))
+    return values
+
+
+@unittest.skipUnless(case.numpy, "python3-numpy is not installed")
+class NumpyTest(unittest.TestCase):
+    def test_the_stream_is_read_and_set_as_by_numpy(self):
+        numpy = case.numpy.random
+        for seed in range(100):
+            fast = NumpyStream()
+            self.assertEqual(
+                draw(seed, fast.get, fast.set),
+                draw(seed, numpy.get_state, numpy.set_state),
+            )
+
+    def test_numpys_memory_is_understood(self):
+        fast = NumpyStream()
+        case.numpy.random.seed(1)
+        state = fast.get()
+        self.assertIs(fast.get(), state)
+        case.numpy.random.rand()
+        self.assertIsNot(fast.get(), state)
+
+    def test_another_generator_is_left_to_numpy(self):
+        numpy = case.numpy.random
+        if not hasattr(numpy, "set_bit_generator"):
+            self.skipTest("this numpy has one generator only")
+        own = numpy.get_bit_generator()
+        self.addCleanup(numpy.set_bit_generator, own)
+        numpy.set_bit_generator(numpy.PCG64(1))
+        fast = NumpyStream()
+        state = fast.get()
+        value = numpy.rand()
+        fast.set(state)
+        self.assertEqual(numpy.rand(), value)
 
 
 class NumberTest(ExactCase):

@@ -2,7 +2,8 @@
 
 numpy's own functions take 50 microseconds each, as long as everything else that
 an exchange of streams does. So the generator's memory tells whether the stream
-was used, and takes a new state."""
+was used, and takes a new state. A second normal value is kept elsewhere: where
+there is one, numpy's functions run."""
 
 import ctypes
 import sys
@@ -38,8 +39,7 @@ class NumpyStream:
         self._learn(numpy, state)
 
     def _is_known(self, numpy: Any) -> bool:
-        """Returns whether nothing was drawn since. A second normal value is
-        kept outside of the generator's memory: then it is unknown."""
+        """Returns whether nothing was drawn since."""
         return (
             self._memory is not None
             and not self._state["has_gauss"]
@@ -58,9 +58,12 @@ def _address(numpy: Any) -> int:
 
 def _memory(numpy: Any) -> bytes | None:
     try:
-        return ctypes.string_at(_address(numpy), _STATE_BYTES)
+        kind = type(numpy.mtrand._rand._bit_generator)
+        if kind is numpy.MT19937:
+            return ctypes.string_at(_address(numpy), _STATE_BYTES)
     except AttributeError:  # another numpy
-        return None
+        pass
+    return None
 
 
 def _content(state: Any) -> bytes | None:

@@ -2,8 +2,9 @@
 
 What it does not see: state in global variables, in attributes of classes, in
 objects of C without a pickle, in files, and in other processes; of an attribute
-only the first 64 KB as pickled, and of all only the first 1000 objects."""
+only the first 64 KB as pickled, and of all only the first 200 objects."""
 
+import functools
 import hashlib
 import io
 import pickle
@@ -13,7 +14,7 @@ import types
 from typing import Any
 
 _MAX_BYTES = 1 << 16
-_MAX_OBJECTS = 1000
+_MAX_OBJECTS = 200
 _UNSEEN = b"not pickled"  # such as an open file
 
 class _Enough(Exception):
@@ -63,9 +64,11 @@ class _Pickler(pickle.Pickler):
             return _stand_in, (value.__qualname__, cells, defaults)
         if isinstance(value, (types.MethodType, types.BuiltinFunctionType)):
             return _stand_in, (value.__qualname__, value.__self__)
-        if isinstance(value, _class("torch", "Tensor")):
+        if _is_tensor(type(value)):
             return _stand_in, (id(value), value._version, tuple(value.shape))
-        if _is_generator(value) or _parts(value) is not None:
+        if _is_generator(type(value)) or _parts(value) is not None:
+            if len(self._objects) == _MAX_OBJECTS:
+                raise _Enough
             self._objects.append(value)
             return _stand_in, (id(value),)
         try:
@@ -87,21 +90,29 @@ def _content(cell: Any) -> Any:
 
 def _parts(value: Any) -> "dict[str, Any] | None":
     """Returns the attributes of an object that has no pickle of its own."""
+    if _has_own_pickle(type(value)):
+        return None
     parts = getattr(value, "__dict__", None)
-    own = any(
-        getattr(type(value), name, None) is not getattr(object, name, None)
+    return parts if isinstance(parts, dict) else None
+
+
+@functools.lru_cache
+def _has_own_pickle(kind: type) -> bool:
+    return any(
+        getattr(kind, name, None) is not getattr(object, name, None)
         for name in ("__reduce_ex__", "__reduce__", "__getstate__")
     )
-    return None if own or not isinstance(parts, dict) else parts
 
 
-def _class(module: str, name: str) -> Any:
-    return getattr(sys.modules.get(module), name, ())
+@functools.lru_cache
+def _is_tensor(kind: type) -> bool:
+    return issubclass(kind, _class("torch", "Tensor"))
 
 
-def _is_generator(value: Any) -> bool:
-    return isinstance(value, random.Random) or any(
-        isinstance(value, _class(module, name))
+@functools.lru_cache
+def _is_generator(kind: type) -> bool:
+    return issubclass(kind, random.Random) or any(
+        issubclass(kind, _class(module, name))
         for module, name in (
             ("numpy.random", "Generator"),
             ("numpy.random", "RandomState"),
@@ -111,6 +122,10 @@ def _is_generator(value: Any) -> bool:
     )
 
 
+def _class(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module), name, ())
+
+
 class Look:
     """What a dataset's and collate_fn's attributes were at one moment."""
 
@@ -118,7 +133,8 @@ class Look:
         self.generator: str | None = None  # a random generator's place
         self._digests: dict[tuple[int, str], tuple[str, bytes]] = {}
         objects: list[Any] = []
-        self._add((0, ""), "its own pickle", (dataset, collate), objects)
+        roots = dataset, collate
+        self._add((0, ""), "the dataset or collate_fn", roots, objects)
         done: dict[int, Any] = {}
         while objects and len(done) < _MAX_OBJECTS:
             value = objects.pop(0)
@@ -135,7 +151,9 @@ class Look:
         digest = _digest(part, inside)
         if part is not None:
             self._digests[key] = place, digest
-        if self.generator is None and any(map(_is_generator, inside)):
+        if self.generator is None and any(
+            _is_generator(type(value)) for value in inside
+        ):
             self.generator = place
         objects.extend(inside)
 

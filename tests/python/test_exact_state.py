@@ -1,0 +1,161 @@
+"""What counts as state of a dataset: attributes that change, at any depth, and
+random generators; what does not: files opened late."""
+
+import functools
+import itertools
+import pathlib
+import random
+import unittest
+
+from penstock._exact_state import Look
+
+try:
+    import torch
+except ImportError:
+    torch = None
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+class Part:
+    def __init__(self):
+        self.count = 0
+
+
+class Slotted:
+    __slots__ = ("count",)
+
+    def __init__(self):
+        self.count = 0
+
+
+class Pickled(Part):
+    """Leaves out what is no state, as its pickle does."""
+
+    def __init__(self):
+        super().__init__()
+        self.cache = {}
+
+    def __getstate__(self):
+        return {"count": self.count}
+
+
+class Data:
+    def __init__(self, **parts):
+        self.steady = ["a", 1, None, pathlib.Path("/data"), {1: (2.5, b"3")}]
+        vars(self).update(parts)
+
+
+def seen(before, change):
+    """Returns the name of what changed."""
+    look = Look(before, None)
+    change(before)
+    return Look(before, None).changed(look)
+
+
+class ChangeTest(unittest.TestCase):
+    def test_a_change_at_any_depth_is_seen(self):
+        part = Part()
+        kinds = {
+            "list": [1],
+            "dict": {},
+            "set": {1},
+            "object": part,
+            "in a list": [[part]],
+            "slots": Slotted(),
+            "iterator": itertools.count(),
+            "deep": Data(inner=Data(part=part)),
+            "function": functools.partial(max, part),
+            "closure": lambda: part,
+            "method": part.__init__,
+        }
+        changes = {
+            "list": lambda data: data.part.append(1),
+            "dict": lambda data: data.part.update(a=1),
+            "set": lambda data: data.part.add(2),
+            "slots": lambda data: setattr(data.part, "count", 5),
+            "iterator": lambda data: next(data.part),
+        }
+        for name, kind in kinds.items():
+            with self.subTest(name):
+                data = Data(part=kind)
+                change = changes.get(
+                    name, lambda _: setattr(part, "count", part.count + 1)
+                )
+                place = seen(data, change)
+                self.assertIn(place, ("Data.part", "Part.count"))
+                self.assertIsNone(seen(data, lambda _: None))
+
+    def test_changes_of_arrays_are_seen(self):
+        if numpy is None or torch is None:
+            self.skipTest("NumPy or PyTorch is not installed")
+        for array in (numpy.zeros(10), torch.zeros(10), torch.zeros(2, 10**6)):
+            data = Data(array=array)
+            place = seen(data, lambda data: data.array.__setitem__(0, 1))
+            self.assertEqual(place, "Data.array")
+
+    def test_a_first_value_delays_and_is_no_change(self):
+        data = Data(file=None)
+        look = Look(data, None)
+        data.file = open("/dev/null")  # noqa: SIM115
+        self.addCleanup(data.file.close)
+        data.other = 1
+        later = Look(data, None)
+        self.assertIsNone(later.changed(look))
+        self.assertFalse(later.is_settled(look))
+        self.assertTrue(Look(data, None).is_settled(later))
+
+    def test_an_object_decides_by_its_pickle(self):
+        data = Data(part=Pickled())
+        self.assertIsNone(seen(data, lambda data: data.part.cache.update(a=1)))
+        place = seen(data, lambda data: setattr(data.part, "count", 5))
+        self.assertEqual(place, "Data.part")
+
+    def test_state_of_collate_fn_is_seen(self):
+        part = Part()
+        look = Look(None, part)
+        part.count = 1
+        self.assertEqual(Look(None, part).changed(look), "Part.count")
+
+    def test_large_datasets_are_looked_at_in_part(self):
+        data = Data(paths=[f"{i}" for i in range(10**6)], count=0,
+                    parts=[Part() for _ in range(10**5)])
+        self.assertEqual(
+            seen(data, lambda data: setattr(data, "count", 1)), "Data.count"
+        )
+
+
+class GeneratorTest(unittest.TestCase):
+    def test_generators_are_found_at_any_depth(self):
+        generators = [random.Random(1)]
+        if torch:
+            generators.append(torch.Generator())
+        if numpy:
+            generators += [
+                numpy.random.default_rng(1),
+                numpy.random.RandomState(1),
+                numpy.random.MT19937(1),
+            ]
+        for generator in generators:
+            bound = getattr(generator, "random", None)
+            for part in (
+                generator,
+                [{"a": generator}],
+                Data(inner=generator),
+                lambda own=generator: own,
+                lambda: generator,
+                functools.partial(print, generator),
+                *([bound] if bound else []),
+            ):
+                with self.subTest(generator=generator, part=part):
+                    place = Look(Data(part=part), None).generator
+                    self.assertIn(place, ("Data.part", "Data.inner"))
+
+    def test_a_dataset_without_generator_has_none(self):
+        self.assertIsNone(Look(Data(), lambda: 0).generator)
+
+
+if __name__ == "__main__":
+    unittest.main()
