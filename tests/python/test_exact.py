@@ -215,6 +215,13 @@ class NumberTest(ExactCase):
                 next(epoch.iterator)
             self.assertLess(time.monotonic() - begin, 4)
 
+    def test_the_same_number_again_wakes_nobody(self):
+        crew = _exact.Crew(4, 8)
+        with mock.patch.object(crew.memory, "ring_all") as ring_all:
+            for count in (4, 5, 2, 2, 0, 1):
+                crew.set_processes(count)
+        self.assertEqual(ring_all.call_count, 2)
+
     def test_a_crew_may_be_told_a_number_after_its_epoch(self):
         epoch = case.start(case.loader(workers=2))
         list(epoch.iterator)

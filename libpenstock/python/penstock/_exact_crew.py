@@ -22,9 +22,11 @@ class Crew:
     def set_processes(self, count: int) -> None:
         """Lets count processes work, between one and the number of workers.
         Others stop after the batch that they are at. Does not block."""
+        board = self.memory.board
         with self._lock:
-            self.memory.board.wanted = count
-            self.memory.ring_all()
+            before, board.wanted = board.wanted, count
+            if board.wanted != before:
+                self.memory.ring_all()
 
     def processes(self) -> int:
         """Returns the number of processes that work, or will after the batch
