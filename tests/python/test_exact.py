@@ -216,7 +216,7 @@ class NumberTest(ExactCase):
             self.assertLess(time.monotonic() - begin, 4)
 
     def test_the_same_number_again_wakes_nobody(self):
-        crew = _exact.Crew(4, 8)
+        crew = _exact.Crew(4, 8, torch.multiprocessing)
         with mock.patch.object(crew.memory, "ring_all") as ring_all:
             for count in (4, 5, 2, 2, 0, 1):
                 crew.set_processes(count)

@@ -34,8 +34,7 @@ def exact_epoch(
     streams = _exact_streams.save()
     own = loader.generator and loader.generator.get_state()
     try:
-        crew = Crew(*_sizes(loader))
-        return Epoch(_start(loader, crew), crew, None)
+        return Epoch(*_start(loader), None)
     except Exception as error:
         _exact_streams.load(streams)
         if own is not None:
@@ -66,18 +65,15 @@ def _generator_place(loader: Any) -> str | None:
         return f"something that cannot be looked at ({error!r}) perhaps"
 
 
-def _sizes(loader: Any) -> tuple[int, int]:
-    workers = loader.num_workers
-    return workers, (loader.prefetch_factor + 1) * workers
-
-
-def _start(loader: Any, crew: Crew) -> Iterator[Any]:
+def _start(loader: Any) -> tuple[Iterator[Any], Crew]:
     torch = sys.modules["torch"]
     loop = torch.utils.data._utils.worker._worker_loop
     base = loader.multiprocessing_context or torch.multiprocessing
+    workers = loader.num_workers
+    crew = Crew(workers, (loader.prefetch_factor + 1) * workers, base)
     elastic = clone(loader)
     elastic.multiprocessing_context = ExactContext(base, crew, loop)
-    return elastic._get_iterator()
+    return elastic._get_iterator(), crew
 
 
 _warned = False

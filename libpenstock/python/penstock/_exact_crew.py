@@ -12,10 +12,11 @@ from penstock._exact_memory import SharedMemory
 class Crew:
     """The processes of one epoch. Any thread may call any method."""
 
-    def __init__(self, workers: int, slots: int):
-        """slots: tasks that may be open at once."""
+    def __init__(self, workers: int, slots: int, base: Any):
+        """slots: tasks that may be open at once. base: the multiprocessing
+        context of the processes."""
         self.workers = workers
-        self.memory = SharedMemory(workers, slots)
+        self.memory = SharedMemory(workers, slots, base.Lock())
         self.memory.board.begin()
         self._lock = threading.Lock()
 
