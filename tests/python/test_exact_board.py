@@ -93,7 +93,7 @@ class Memory:
 
     def wake(self):
         if self.stage.held is not None:
-            self.ring_all()
+            self.rung.update(range(self.board.processes()))
             return
         process = self.board.wake()
         if process is not None:

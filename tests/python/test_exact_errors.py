@@ -135,6 +135,14 @@ class DeathTest(ErrorCase):
             self.check_ends(pids)
             signal.alarm(LIMIT_S)
 
+    def test_processes_end_though_a_killed_one_has_the_lock(self):
+        epoch = case.start(case.loader())
+        list(case.movable(epoch))
+        pids = self.pids(epoch.iterator)
+        epoch.crew.memory._lock.acquire()  # and never released
+        del epoch
+        self.check_ends(pids)
+
     def test_an_unfinished_epoch_ends_its_processes(self):
         for count in (1, 4):
             epoch = case.start(case.loader())

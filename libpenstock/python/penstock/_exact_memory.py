@@ -34,15 +34,12 @@ class SharedMemory:
         self._places = workers + slots
         self._lock = lock
         self._creator = 0
-        self._fds = [os.memfd_create("penstock", os.MFD_CLOEXEC)]
-        try:
-            os.ftruncate(self._fds[0], self._place(self._places))
-            for _ in range(workers):
-                flags = os.EFD_CLOEXEC | os.EFD_NONBLOCK
-                self._fds.append(os.eventfd(0, flags))
-        except OSError:
-            self._close()
-            raise
+        self._fds: list[int] = []  # the memory, and each process's bell
+        self._fds.append(os.memfd_create("penstock", os.MFD_CLOEXEC))
+        os.ftruncate(self._fds[0], self._place(self._places))
+        for _ in range(workers):
+            flags = os.EFD_CLOEXEC | os.EFD_NONBLOCK
+            self._fds.append(os.eventfd(0, flags))
         self._open()
         self._creator = os.getpid()
 
@@ -94,9 +91,10 @@ class SharedMemory:
 
     def wake(self) -> None:
         """For the trainer, which does not wait for the lock: rings a process
-        that has a task to do, or all."""
+        that has a task to do, or all that work."""
         if not self._lock.acquire(False):
-            self.ring_all()
+            for process in range(self.board.processes()):
+                self.ring(process)
             return
         try:
             process = self.board.wake()
