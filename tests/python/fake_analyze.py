@@ -9,7 +9,7 @@ import sys
 import time
 
 SECRET = "0123456789abcdef" * 2
-PATIENCE_S = 15
+PATIENCE_S = 60
 
 
 class Rank:

@@ -68,6 +68,13 @@ class FakeDaemon:
     def __exit__(self, *_):
         self.close()
 
+    def disappear(self):
+        """Ends all connections, and takes no more. Forked children have copies
+        of the sockets, so that it does not suffice to close them."""
+        os.unlink(self.path)
+        for client in self._clients:
+            client.shutdown(socket.SHUT_RDWR)
+
     def close(self):
         os.eventfd_write(self._wake, 1)
         self._thread.join()
@@ -75,7 +82,8 @@ class FakeDaemon:
         os.close(self._wake)
         for item in [*self._clients, self._listener, *self._pages]:
             item.close()
-        os.unlink(self.path)
+        if os.path.exists(self.path):
+            os.unlink(self.path)
 
     def progress(self):
         """The progress page's fields, by name."""

@@ -284,18 +284,6 @@ class WatchTest(InstrumentCase):
         self.assertEqual(len(list(watch(MultiEpochs(data(), 4)))), 6)
         self.check(24, 6)
 
-    def test_elastic_workers_of_a_copy_keep_the_users_number(self):
-        loader = watch(DataLoader(data(), 4, num_workers=2), elastic=True)
-        self.daemon.set_hint(threads=1)
-        list(loader)
-        self.assertEqual(loader.num_workers, 1)
-        copy = pickle.loads(pickle.dumps(loader))
-        watch(loader, elastic=True)
-        _process.current.client.close()
-        for one in (copy, loader):
-            list(one)
-            self.assertEqual(one.num_workers, 2)
-
 
 class FailureTest(InstrumentCase):
     def test_a_failure_of_ours_ends_only_the_measurement(self):

@@ -1,4 +1,4 @@
-"""penstock.watch() and its elastic workers."""
+"""penstock.watch()."""
 
 import os
 import time
@@ -7,14 +7,8 @@ import unittest
 from fake_daemon import eventually
 from penstock import Client, Watched, watch
 from penstock._batch import batch_samples
-from penstock._elastic import workers_that_fit
 from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 from watch_case import DaemonTestCase
-
-try:
-    import torch.utils.data
-except ImportError:
-    torch = None
 
 
 class Tensor:
@@ -256,112 +250,6 @@ class BatchSamplesTest(unittest.TestCase):
             with self.subTest(batch=batch):
                 self.assertEqual(batch_samples(batch, loader), samples)
         self.assertEqual(batch_samples(None, object()), 1)
-
-
-class FakeDataLoader:
-    def __init__(self, workers, **attributes):
-        self.num_workers = workers
-        self.dataset = [1, 2]
-        self.seen = []
-        self.__dict__.update(attributes)
-
-    def __iter__(self):
-        self.seen.append(self.num_workers)
-        return iter([Tensor(1)])
-
-
-class ElasticTest(DaemonTestCase):
-    def test_workers_that_fit(self):
-        for own, granted, size, room, expected in (
-            (2, 4, 100, 10_000, 4),
-            (2, 1, 100, 10_000, 1),
-            (2, 0, 100, 10_000, 1),
-            (2, 4, 100, 200, 2),
-            (2, 4, 100, 349, 2),
-            (2, 4, 100, 350, 3),
-            (2, 4, 100, 500, 4),
-            (2, 4, 100, 0, 2),  # the user's own number is always allowed
-            (0, 3, 100, 300, 2),
-        ):
-            with self.subTest(own=own, granted=granted, room=room):
-                self.assertEqual(
-                    workers_that_fit(own, granted, size, room), expected
-                )
-
-    def test_each_epoch_follows_the_hint(self):
-        daemon, client = self.connect()
-        loader = FakeDataLoader(2)
-        watched = watch(loader, elastic=True)
-        for threads in (3, 1, 2):
-            daemon.set_hint(threads=threads)
-            list(watched)
-            self.assertEqual(daemon.progress()["follows_hint"], 1)
-        self.assertEqual(loader.seen, [3, 1, 2])
-
-    def test_without_a_hint_the_users_number_stays(self):
-        loader = FakeDataLoader(2)
-        self.use_client(self.path)
-        list(watch(loader, elastic=True))
-        self.assertEqual(loader.seen, [2])
-
-    def test_not_elastic_changes_nothing(self):
-        daemon, client = self.connect()
-        loader = FakeDataLoader(2)
-        list(Watched(loader, client))
-        self.assertEqual(loader.seen, [2])
-        self.assertEqual(daemon.progress()["follows_hint"], 0)
-
-    def test_a_missing_prefetch_factor_is_filled_in(self):
-        _, client = self.connect()
-        loader = FakeDataLoader(0, prefetch_factor=None)
-        list(watch(loader, elastic=True))
-        self.assertEqual(loader.prefetch_factor, 2)
-
-    def test_what_cannot_be_changed_is_left_with_a_warning(self):
-        daemon, client = self.connect()
-        for loader in (
-            [1, 2, 3],
-            FakeDataLoader(2, persistent_workers=True),
-        ):
-            with self.assertWarnsRegex(UserWarning, "stay as they are"):
-                watched = watch(loader, elastic=True)
-            list(watched)
-            self.assertEqual(daemon.progress()["follows_hint"], 0)
-        self.assertEqual(loader.seen, [2])
-
-
-@unittest.skipUnless(torch, "python3-torch is not installed")
-class TorchTest(DaemonTestCase):
-    def dataset(self):
-        return torch.utils.data.TensorDataset(torch.arange(40))
-
-    def test_a_real_data_loader_follows_the_hint(self):
-        daemon, client = self.connect()
-        loader = torch.utils.data.DataLoader(
-            self.dataset(), batch_size=4, num_workers=1
-        )
-        watched = watch(loader, elastic=True)
-        for workers in (2, 1):
-            daemon.set_hint(threads=workers)
-            values = []
-            for (batch,) in watched:
-                told = daemon.threads.values
-                self.assertTrue(
-                    eventually(lambda: list(told()).count(True) == workers)
-                )
-                values += batch.tolist()
-            self.assertEqual(values, list(range(40)))
-        self.assertEqual(daemon.progress()["samples"], 80)
-
-    def test_an_iterable_dataset_keeps_its_workers(self):
-        class Stream(torch.utils.data.IterableDataset):
-            def __iter__(self):
-                return iter(range(8))
-
-        loader = torch.utils.data.DataLoader(Stream(), batch_size=4)
-        with self.assertWarnsRegex(UserWarning, "IterableDataset"):
-            watched = watch(loader, elastic=True)
-        self.assertEqual(len(list(watched)), 2)
 
 
 if __name__ == "__main__":

@@ -294,7 +294,7 @@ class LifeTest(TorchCase):
             next(iter(watch(loader)))
 
     def test_a_copy_and_a_pickle_watch_the_loader(self):
-        for elastic in (False, True):
+        for elastic in (None, "exact"):
             loader = watch(
                 DataLoader(Noisy(), 4, num_workers=2), elastic=elastic)
             for other in (copy.copy(loader), copy.deepcopy(loader),
@@ -303,7 +303,6 @@ class LifeTest(TorchCase):
                 self.assertEqual(len(list(other)), 6)
                 after = self.daemon.progress()
                 self.assertEqual(after["samples"] - before, 24)
-                self.assertEqual(after["follows_hint"], elastic)
 
     def test_a_pickle_is_watched_in_a_process_that_imports_only_torch(self):
         loader = watch(DataLoader(range(8), 4))

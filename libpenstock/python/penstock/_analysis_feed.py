@@ -25,8 +25,8 @@ from penstock._clone import (
     is_iterable_style,
     stock_iter,
     why_not_cloned,
+    worker_pids,
 )
-from penstock._elastic import worker_pids
 
 
 class Feed:

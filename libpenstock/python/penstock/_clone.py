@@ -34,6 +34,13 @@ def in_worker() -> bool:
     return torch_data is not None and torch_data.get_worker_info() is not None
 
 
+def worker_pids(iterator: object) -> list[int]:
+    """Returns the worker processes of a torch DataLoader's iterator, if any."""
+    workers = getattr(iterator, "_workers", [])
+    pids = [getattr(worker, "pid", None) for worker in workers]
+    return [pid for pid in pids if isinstance(pid, int)]
+
+
 def why_not_cloned(loader: object) -> str | None:
     """Returns None if stock_iter() of a clone() yields the same batches as that
     of the loader; else the reason."""

@@ -7,7 +7,6 @@ that work take turns for all workers, and the others wait without using a CPU.
 """
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from penstock import _exact_streams
 from penstock._clone import clone, is_iterable_style, why_not_cloned
 from penstock._exact_crew import Crew, ExactContext
 from penstock._exact_state import Look
+from penstock._split import untimed
 
 
 class Epoch(NamedTuple):
@@ -40,7 +40,6 @@ def exact_epoch(
         if own is not None:
             loader.generator.set_state(own)
         reason = f"workers cannot be made elastic: {error!r}"
-        _warn_once(reason)
         return Epoch(stock(loader), None, reason)
 
 
@@ -60,7 +59,7 @@ def _why_fixed(loader: Any) -> str | None:
 
 def _generator_place(loader: Any) -> str | None:
     try:
-        return Look(loader.dataset, loader.collate_fn).generator
+        return Look(*untimed(loader.dataset, loader.collate_fn)).generator
     except Exception as error:
         return f"something that cannot be looked at ({error!r}) perhaps"
 
@@ -74,13 +73,3 @@ def _start(loader: Any) -> tuple[Iterator[Any], Crew]:
     elastic = clone(loader)
     elastic.multiprocessing_context = ExactContext(base, crew, loop)
     return elastic._get_iterator(), crew
-
-
-_warned = False
-
-
-def _warn_once(reason: str) -> None:
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(f"penstock: {reason}; torch's own run", stacklevel=4)

@@ -12,7 +12,8 @@ _LAST = 1  # process that did its last task + 1
 _STORED = 2  # its random streams are in memory, not in the last process
 _VERDICT = 3
 _IDLE = 4  # the process waits for its bell
-_COLUMNS = 5
+_TASKS_NS = 5  # that the process has spent in its tasks
+_COLUMNS = 6
 
 _STATELESS = 1
 _STATEFUL = 2
@@ -38,8 +39,8 @@ class Board:
     any worker, unless all processes work, or the dataset may have state: then
     each process does the tasks of its own worker only.
 
-    Callers hold the lock, except for wanted, ended, processes(),
-    all_work() and free_slot()."""
+    Callers hold the lock, except for wanted, ended, processes(), all_work(),
+    free_slot(), tasks_ns(), and a process's own add_time()."""
 
     def __init__(self, words: MutableSequence[int], workers: int):
         """words: size_words() zeros at first."""
@@ -142,6 +143,13 @@ class Board:
                 self._set(process, _IDLE, 0)
                 return process
         return None
+
+    def add_time(self, process: int, spent_ns: int) -> None:
+        spent_ns += self._get(process, _TASKS_NS)
+        self._set(process, _TASKS_NS, spent_ns)
+
+    def tasks_ns(self) -> int:
+        return sum(self._column(_TASKS_NS))
 
     def _open(self) -> list[tuple[int, int]]:
         words = list(self._words[self._slots :])

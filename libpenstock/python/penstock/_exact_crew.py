@@ -34,6 +34,11 @@ class Crew:
         they are at."""
         return self.memory.board.processes()
 
+    def tasks_ns(self) -> int:
+        """Returns the time that the processes have spent in their tasks so
+        far."""
+        return self.memory.board.tasks_ns()
+
     def why_fixed(self) -> str | None:
         """Returns why all processes work, whatever was set; None if the number
         varies, or will after the first batches."""

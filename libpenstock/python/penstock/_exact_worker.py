@@ -2,12 +2,14 @@
 
 import queue
 import sys
+import time
 from typing import Any
 
 from penstock import _exact_streams
 from penstock._exact_board import Task
 from penstock._exact_memory import SharedMemory
 from penstock._exact_state import Look
+from penstock._split import untimed
 
 
 def run(seat: "Seat", parts: dict[str, Any]) -> None:
@@ -63,15 +65,17 @@ class Seat:
         self._stored = False  # they are also in memory
         self._running: int | None = number
         self._failed = False
+        self._begun_ns = 0  # when the task began; 0: there is none
 
     def begin(self, dataset: Any, collate: Any, done_event: Any) -> None:
-        self._watch = StateWatch(dataset, collate)
+        self._watch = StateWatch(*untimed(dataset, collate))
         self._done_event = done_event
         self._infos: dict[int, Any] = {}
 
     def get(self, timeout: float) -> Any:
         """Returns the next (number, indices), or None at the end. Raises
         queue.Empty."""
+        self._end_task()
         self._judge()
         task = self._take()
         if task is None and not self._memory.board.ended:
@@ -151,7 +155,14 @@ class Seat:
         self._streams_of, self._stored = task.worker, False
         indices = self._memory.read_task(task.slot)
         self._memory.board.release(task.slot)
+        self._begun_ns = time.monotonic_ns()
         return indices
+
+    def _end_task(self) -> None:
+        if self._begun_ns:
+            spent_ns = time.monotonic_ns() - self._begun_ns
+            self._memory.board.add_time(self._number, spent_ns)
+            self._begun_ns = 0
 
     def _show_info(self, worker: int) -> None:
         module = sys.modules["torch.utils.data._utils.worker"]

@@ -7,21 +7,22 @@ _NAME = "_penstock_watched"  # Lightning copies no attribute with an underscore
 
 
 class Mark:
-    """own_workers: the user's num_workers, if its number is elastic."""
+    """elastic: how its workers follow the grant; None: they do not."""
 
-    def __init__(self, own_workers: int | None):
-        self.own_workers = own_workers
+    def __init__(self, elastic: str | None):
+        self.elastic = elastic
+        self.warned = False  # that they do not
 
     def __reduce__(self) -> tuple:
-        return _restored, (self.own_workers,)
+        return _restored, (self.elastic,)
 
 
-def _restored(own_workers: int | None) -> Mark:
+def _restored(elastic: str | None) -> Mark:
     """Makes the process that loads a pickle measure the loader."""
     from penstock._instrument import instrument
 
     instrument()
-    return Mark(own_workers)
+    return Mark(elastic)
 
 
 def set_mark(loader: Any, mark: Mark) -> None:

@@ -4,7 +4,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from penstock._batch import batch_samples
-from penstock._elastic import ElasticWorkers, worker_pids
+from penstock._clone import worker_pids
+from penstock._exact_crew import Crew
+from penstock._follow import Follower
 from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 from penstock._split import Split
 from penstock._training import TRAINS, Turn
@@ -23,20 +25,21 @@ class Pass:
         turn: Turn,
         iterator: Any,
         split: Split | None,
-        elastic: ElasticWorkers | None,
+        crew: Crew | None,
         batch_size: Any,
     ):
         self.process = process
         self.batch_size = batch_size  # attribute name of a loader
         self._turn = turn
         self._split = split
-        self._elastic = elastic
-        self._count = 0
         self._told = False
         self._begin_ns = self._extra_ns = 0
         self._pids = worker_pids(iterator)
         for pid in self._pids:
             process.client.register(pid)
+        self._follower = (
+            Follower(process.client, crew, self._pids) if crew else None
+        )
         if turn.tally.marked:
             self._tell_workers()
 
@@ -59,8 +62,6 @@ class Pass:
             )
         if not self._told and turn.tally.role == TRAINS:
             self._tell_workers()
-        if self._elastic:
-            self._measure(self._elastic)
 
     def fail(self, is_over: bool) -> None:
         end_wait()
@@ -69,6 +70,8 @@ class Pass:
 
     def close(self) -> None:
         self._turn.open = False
+        if self._follower:
+            self._follower.close()
         pids, self._pids = self._pids, []
         for pid in pids:
             self.process.client.unregister(pid)
@@ -79,13 +82,5 @@ class Pass:
     def _tell_workers(self) -> None:
         self._told = True
         self.process.client.report(
-            loader_threads=len(self._pids),
-            follows_hint=self._elastic is not None,
+            loader_threads=len(self._pids), follows_hint=0
         )
-
-    def _measure(self, elastic: ElasticWorkers) -> None:
-        """Rarely, at growing intervals: the kernel takes a millisecond to read
-        a size."""
-        self._count += 1
-        if self._count & (self._count - 1) == 0:
-            elastic.measure(self._pids)

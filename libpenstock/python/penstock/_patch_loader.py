@@ -2,11 +2,13 @@
 
 import functools
 import os
+import warnings
 from typing import Any
 
 from penstock import _process
 from penstock._batch import reports_itself
 from penstock._clone import STOCK, in_worker
+from penstock._elastic import Start, mode_of
 from penstock._mark import mark_of
 from penstock._pass import Pass
 from penstock._process import Process, guarded, process
@@ -37,7 +39,7 @@ def adopt_iterators(loader: Any, iterator_class: Any) -> None:
     keeps in attributes of its own."""
     for name, value in list(vars(loader).items()):
         if isinstance(value, iterator_class) and name != "_iterator":
-            _attach(process(asked=True), loader, value, None, None)
+            _attach(process(asked=True), loader, value, None, None, None)
 
 
 def _counted_iter(stock: Any) -> Any:
@@ -99,24 +101,41 @@ def _begin(loader: Any) -> Process | None:
     if not is_marked and (now.training.explicit or is_waiting()):
         return None
     now.tally(loader)
-    elastic = now.elastic(loader)
-    if elastic:
-        elastic.resize(loader)
     return now
 
 
 def _start(now: Process, loader: Any, stock: Any) -> Any:
     """Raises the loader's own errors."""
+    start = Start(stock, _mode(now, loader))
     begin_ns = begin_wait()
     try:
         if _splits(now, loader):
-            iterator, split = start_iterator(loader)
+            iterator, split = start_iterator(loader, start)
         else:
-            iterator, split = stock(loader), None
+            iterator, split = start(loader), None
     finally:
         end_wait()
-    _attach(now, loader, iterator, split, begin_ns)
+    _attach(now, loader, iterator, split, start.crew, begin_ns)
+    if start.reason is not None:
+        _warn(loader, start.reason)
     return iterator
+
+
+@guarded
+def _mode(now: Process, loader: Any) -> str | None:
+    return mode_of(mark_of(loader)) if now.client.connected() else None
+
+
+def _warn(loader: Any, reason: str) -> None:
+    """Once, if the program asked for elastic workers."""
+    mark = mark_of(loader)
+    if mark is None or mark.elastic is None or mark.warned:
+        return
+    mark.warned = True
+    warnings.warn(
+        f"penstock.watch(elastic={mark.elastic!r}): {reason}; all workers work",
+        stacklevel=4,
+    )
 
 
 @guarded
@@ -132,6 +151,7 @@ def _attach(
     loader: Any,
     iterator: Any,
     split: Any,
+    crew: Any,
     begin_ns: int | None,
 ) -> None:
     if now is None:
@@ -142,7 +162,7 @@ def _attach(
     with now.lock:
         turn = now.training.begin(now.tally(loader))
     size = getattr(loader, "batch_size", None)
-    one = Pass(now, turn, iterator, split, now.elastic(loader), size)
+    one = Pass(now, turn, iterator, split, crew, size)
     if begin_ns is not None:
         one.started(begin_ns)
     vars(iterator)[_PASS] = one

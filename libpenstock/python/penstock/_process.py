@@ -9,20 +9,18 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock._client import Client, default_client
-from penstock._elastic import ElasticWorkers
 from penstock._mark import mark_of
 from penstock._training import Tally, Training
 
 
 class Process:
-    """Any thread may call tally() and elastic(); training needs the lock."""
+    """Any thread may call tally(); training needs the lock."""
 
     def __init__(self, asked: bool) -> None:
         self.client: Client = default_client(asked)
         self.training = Training(self.client.add_batch, _has_optimizer)
         self.lock = threading.RLock()
         self._loaders: dict[int, tuple[weakref.ref, Tally]] = {}
-        self._elastic: dict[int, ElasticWorkers] = {}
 
     def tally(self, loader: Any) -> Tally:
         key, marked = id(loader), mark_of(loader) is not None
@@ -33,21 +31,12 @@ class Process:
         self._loaders[key] = (weakref.ref(loader, self._forget(key)), tally)
         return tally
 
-    def elastic(self, loader: Any) -> ElasticWorkers | None:
-        """Call it after tally()."""
-        mark = mark_of(loader)
-        if mark is None or mark.own_workers is None:
-            return None
-        new = ElasticWorkers(self.client, mark.own_workers)
-        return self._elastic.setdefault(id(loader), new)
-
     def _forget(self, key: int) -> Callable[[object], None]:
         def forget(reference: object) -> None:
             known = self._loaders.get(key)
             if known and known[0] is reference:
                 known[1].alive = False
                 del self._loaders[key]
-                self._elastic.pop(key, None)
 
         return forget
 

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import sub
 from typing import Any
 
@@ -13,7 +13,6 @@ from penstock._clone import (
     clone,
     is_iterable_style,
     load_batch,
-    stock_iter,
     why_not_cloned,
 )
 from penstock._pages import LOADED
@@ -92,6 +91,15 @@ class _TimedCollate:
         return batch
 
 
+def untimed(dataset: Any, collate: Any) -> tuple[Any, Any]:
+    """Returns the user's own dataset and collate_fn."""
+    if issubclass(type(dataset), (_TimedSamples, _TimedStream)):
+        dataset = dataset._penstock_dataset
+    if type(collate) is _TimedCollate:
+        collate = collate._collate
+    return dataset, collate
+
+
 class Split:
     """Time of one iterator's loader that is not reported yet."""
 
@@ -128,17 +136,19 @@ def _forks(loader: Any) -> bool:
     return (method or multiprocessing.get_all_start_methods()[0]) == "fork"
 
 
-def start_iterator(loader: Any) -> tuple[Iterator[Any], Split | None]:
-    """Returns torch's own iterator of a loader that can_split(), with split
-    times if possible."""
+def start_iterator(
+    loader: Any, start: Callable[[Any], Iterator[Any]]
+) -> tuple[Iterator[Any], Split | None]:
+    """Returns the iterator that start() returns for a loader that can_split(),
+    with split times if possible."""
     if getattr(loader, "_iterator", None) is not None:
-        iterator = stock_iter(loader)  # its workers exist already
+        iterator = start(loader)  # its workers exist already
         return iterator, _splits.get(iterator)
     try:
         timed, split = _timed(loader)
-        iterator = stock_iter(timed)
+        iterator = start(timed)
     except Exception:  # the loader's own error is raised again
-        return stock_iter(loader), None
+        return start(loader), None
     if getattr(timed, "_iterator", None) is not None:
         loader._iterator = timed._iterator  # as torch's __iter__ would
     _splits[iterator] = split

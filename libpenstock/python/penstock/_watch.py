@@ -1,11 +1,12 @@
 """Makes a loader report to penstockd."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from penstock._client import default_client
 from penstock._clone import is_data_loader
-from penstock._elastic import own_workers
+from penstock._elastic import MODES
 from penstock._instrument import adopt, instrument
 from penstock._mark import Mark, mark_of, set_mark
 from penstock._watched import Watched, WatchedStream
@@ -13,22 +14,34 @@ from penstock._watched import Watched, WatchedStream
 Loader = TypeVar("Loader", bound=Iterable)
 
 
-def watch(loader: Loader, *, elastic: bool = False) -> Loader:
+def watch(loader: Loader, *, elastic: str | None = None) -> Loader:
     """Returns a loader that yields the same batches, and reports samples and
     waiting times to penstockd: a torch DataLoader itself, for anything else an
     object that wraps it.
 
-    elastic: before each epoch a torch DataLoader's num_workers follows the
-    grant, as far as memory allows. This gives up bitwise reproducibility of the
-    workers' random streams; the order of the samples is unchanged.
+    elastic="exact": as many of a torch DataLoader's num_workers processes work
+    as the grant has CPUs for, and follow it within an epoch. No bit of a batch
+    changes. Where that is not possible, all work, and a warning says why.
+
+    Raises ValueError for another value of elastic.
     """
+    if elastic and elastic not in MODES:
+        raise ValueError(
+            f"penstock.watch(elastic={elastic!r}): use "
+            + " or ".join(map(repr, MODES))
+        )
     if is_data_loader(loader):
         known = mark_of(loader)
-        if known is None or (elastic and known.own_workers is None):
-            set_mark(loader, Mark(own_workers(loader) if elastic else None))
+        if known is None or (elastic and known.elastic != elastic):
+            set_mark(loader, Mark(elastic or None))
         instrument()
         adopt(loader)
         return loader
-    own = own_workers(loader) if elastic else None
+    if elastic:
+        warnings.warn(
+            f"penstock.watch(elastic={elastic!r}): not a torch DataLoader; its "
+            "workers stay as they are",
+            stacklevel=2,
+        )
     kind = WatchedStream if isinstance(loader, Iterator) else Watched
-    return kind(loader, default_client(), own)  # type: ignore[return-value]
+    return kind(loader, default_client())  # type: ignore[return-value]

@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 
 from penstock._batch import batch_samples, reports_itself
 from penstock._client import Client, default_client
-from penstock._elastic import ElasticWorkers, worker_pids
+from penstock._clone import worker_pids
 from penstock._process import count_only_what_is_watched
 from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 
 Batch = TypeVar("Batch")
-_OWN = ("_loader", "_client", "_elastic", "_running")
+_OWN = ("_loader", "_client", "_running")
 
 
 class Watched(Generic[Batch]):
@@ -24,18 +24,9 @@ class Watched(Generic[Batch]):
     All other attribute access goes to the loader, including assignments. A
     copy, or a pickle loaded in another process, reports for its own process."""
 
-    def __init__(
-        self,
-        loader: Iterable[Batch],
-        client: Client,
-        own_workers: int | None = None,
-    ):
-        """own_workers: the user's num_workers, if its number is elastic."""
+    def __init__(self, loader: Iterable[Batch], client: Client):
         self._loader = loader
         self._client = client
-        self._elastic = (
-            None if own_workers is None else ElasticWorkers(client, own_workers)
-        )
 
     def __bool__(self) -> bool:
         return bool(self._loader)
@@ -61,7 +52,7 @@ class Watched(Generic[Batch]):
         delattr(self._loader, name)
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        return _restored, (type(self), self._loader, self._own_workers())
+        return _restored, (type(self), self._loader)
 
     def __iter__(self) -> Iterator[Batch]:
         if "PENSTOCK_ANALYZE" in os.environ:
@@ -72,12 +63,7 @@ class Watched(Generic[Batch]):
                 return analysis
         if reports_itself(self._loader):
             return iter(self._loader)
-        if self._elastic:
-            self._elastic.resize(self._loader)
-        return WatchedIterator(self._loader, self._client, self._elastic)
-
-    def _own_workers(self) -> int | None:
-        return self._elastic.own_workers if self._elastic else None
+        return WatchedIterator(self._loader, self._client)
 
     def _method(self, method: Callable) -> Callable:
         """Watches what a method like WebLoader.with_epoch() returns."""
@@ -88,7 +74,7 @@ class Watched(Generic[Batch]):
             if result is self._loader:
                 return self
             if isinstance(result, type(self._loader)):
-                return type(self)(result, self._client, self._own_workers())
+                return type(self)(result, self._client)
             return result
 
         return call
@@ -105,8 +91,8 @@ class WatchedStream(Watched[Batch]):
         return next(self._running)
 
 
-def _restored(kind: type, loader: Any, own_workers: int | None) -> Watched:
-    return kind(loader, default_client(), own_workers)
+def _restored(kind: type, loader: Any) -> Watched:
+    return kind(loader, default_client())
 
 
 class WatchedIterator(Generic[Batch]):
@@ -114,14 +100,10 @@ class WatchedIterator(Generic[Batch]):
     dropped. A failed batch ends nothing, because the loader's own iterator may
     continue."""
 
-    def __init__(
-        self, loader: Any, client: Client, elastic: ElasticWorkers | None
-    ):
+    def __init__(self, loader: Any, client: Client):
         self._pids: list[int] = []
         self._loader = loader
         self._client = client
-        self._elastic = elastic
-        self._count = 0
         count_only_what_is_watched()
         begin_ns = begin_wait()
         try:
@@ -131,9 +113,7 @@ class WatchedIterator(Generic[Batch]):
         self._pids = worker_pids(self._iterator)
         for pid in self._pids:
             client.register(pid)
-        client.report(
-            loader_threads=len(self._pids), follows_hint=elastic is not None
-        )
+        client.report(loader_threads=len(self._pids), follows_hint=0)
         # The start of the workers counts as a wait.
         self._wait_ns = time.monotonic_ns() - begin_ns
 
@@ -175,8 +155,3 @@ class WatchedIterator(Generic[Batch]):
 
     def _tell(self, samples: int, wait_ns: int) -> None:
         self._client.add_batch(samples, wait_ns, None, take_delay_ns())
-        self._count += 1
-        # Rarely, at growing intervals: the kernel takes a millisecond to read a
-        # size.
-        if self._elastic and self._count & (self._count - 1) == 0:
-            self._elastic.measure(self._pids)
