@@ -11,7 +11,7 @@ from unittest import mock
 
 import exact_case as case
 from exact_case import torch
-from penstock import _exact_crew, _exact_streams, _exact_worker
+from penstock import _crew, _exact_streams, _exact_worker
 from penstock._exact_numpy import NumpyStream
 
 SEED = random.randrange(10**6)
@@ -129,7 +129,7 @@ class IdentityTest(ExactCase):
         loader = case.loader(workers=4)
         expected = case.stock_batches(loader)
         with mock.patch.object(
-            _exact_worker.Seat, "_show_info", lambda *_: None
+            _exact_worker.ExactSeat, "_show_info", lambda *_: None
         ):
             batches, _ = case.varied(case.start(loader), SEED)
         self.assertNotEqual(expected, batches)
@@ -216,7 +216,8 @@ class NumberTest(ExactCase):
             self.assertLess(time.monotonic() - begin, 4)
 
     def test_the_same_number_again_wakes_nobody(self):
-        crew = _exact_crew.Crew(4, 8, torch.multiprocessing)
+        plan = _crew.CrewPlan(_exact_worker.ExactSeat, 4, 1, 4)
+        crew = _crew.Crew(plan, torch.multiprocessing)
         with mock.patch.object(crew.memory, "ring_all") as ring_all:
             for count in (4, 5, 2, 2, 0, 1):
                 crew.set_processes(count)

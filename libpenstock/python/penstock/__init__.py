@@ -10,6 +10,7 @@ penstock-python(7).
 from typing import TYPE_CHECKING, Any
 
 from penstock._client import Client, Hint, default_client
+from penstock._elastic import load_state_dict, state_dict
 from penstock._lightning import LightningCallback
 from penstock._process import count_only_what_is_watched
 from penstock._watch import watch
@@ -25,7 +26,9 @@ __all__ = [
     "Watched",
     "connected",
     "hint",
+    "load_state_dict",
     "report",
+    "state_dict",
     "watch",
 ]
 

@@ -4,11 +4,17 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from penstock._client import Client, Hint
+from penstock._clone import is_data_loader
+from penstock._crew import Crew
+from penstock._crew_epoch import why_fixed
 from penstock._exact import exact_epoch
-from penstock._exact_crew import Crew
-from penstock._mark import Mark
+from penstock._mark import Mark, mark_of
+from penstock._seeded import Run, run_of
 
-MODES = ("exact",)
+EXACT = "exact"
+SEEDED = "seeded"
+MODES = (EXACT, SEEDED)
 
 
 def mode_of(mark: Mark | None) -> str | None:
@@ -23,16 +29,67 @@ class Start:
     """Calls torch's own __iter__, once or, after an error, again."""
 
     def __init__(
-        self, stock: Callable[[Any], Iterator[Any]], mode: str | None
+        self,
+        loader: Any,
+        stock: Callable[[Any], Iterator[Any]],
+        client: Client | None,
     ):
+        """client: None if nothing is measured."""
         self.crew: Crew | None = None
         self.reason: str | None = None  # why workers are not elastic
+        self.workers: int = loader.num_workers  # at most
+        self.run: Run | None = None
         self._stock = stock
-        self._mode = mode
+        self._mode = mode_of(mark_of(loader))
+        # Without penstockd there is no grant, for the whole epoch.
+        connected = client is not None and client.connected()
+        if self._mode == EXACT and not connected:
+            self._mode = None
+        if self._mode == SEEDED:
+            self._prepare(loader, client.hint() if connected else None)
 
     def __call__(self, loader: Any) -> Iterator[Any]:
-        if self._mode is None:
+        """loader: the same, or a clone."""
+        if self.run:
+            epoch = self.run.epoch(loader, self._stock, self._plan)
+        elif self._mode == EXACT:
+            epoch = exact_epoch(loader, self._stock)
+        else:
             return self._stock(loader)
-        epoch = exact_epoch(loader, self._stock)
         self.crew, self.reason = epoch.crew, epoch.reason
         return epoch.iterator
+
+    def _prepare(self, loader: Any, hint: Hint | None) -> None:
+        self.reason = why_fixed(loader, least_workers=1)
+        if self.reason is None:
+            self.run = run_of(loader)
+            granted = hint.loader_threads if hint else None
+            self._plan = self.run.plan(loader, granted)
+            self.workers = self._plan.workers
+
+
+def state_dict(loader: Any) -> dict[str, Any]:
+    """Returns where the epoch of a loader stands: for watch() with
+    elastic="seeded". It can be pickled. Raises ValueError for other loaders.
+    """
+    return _seeded_run(loader).state()
+
+
+def load_state_dict(loader: Any, state: dict[str, Any]) -> None:
+    """Makes the next epoch continue where state_dict() was called. The batches
+    are those that the epoch would have had, with any num_workers. The loader
+    must have the same data, batches and samplers. Raises ValueError."""
+    _seeded_run(loader).load(state)
+
+
+def _seeded_run(loader: Any) -> Run:
+    mode = is_data_loader(loader) and mode_of(mark_of(loader))
+    if mode != SEEDED:
+        raise ValueError(
+            "not a DataLoader that watch(elastic='seeded') returned, or "
+            "PENSTOCK_LOADER_ELASTIC is off"
+        )
+    reason = why_fixed(loader, least_workers=1)
+    if reason is not None:
+        raise ValueError(f"the loader cannot be seeded: {reason}")
+    return run_of(loader)

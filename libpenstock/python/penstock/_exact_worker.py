@@ -1,26 +1,14 @@
-"""What a worker process of an elastic DataLoader does around torch's loop."""
+"""A worker process that changes no bit of its batches."""
 
-import queue
 import sys
-import time
 from typing import Any
 
 from penstock import _exact_streams
-from penstock._exact_board import Task
-from penstock._exact_memory import SharedMemory
+from penstock._crew_board import Task
+from penstock._crew_memory import SharedMemory
+from penstock._crew_worker import Seat
 from penstock._exact_state import Look
 from penstock._split import untimed
-
-
-def run(seat: "Seat", parts: dict[str, Any]) -> None:
-    """The process's main function.
-
-    parts: the arguments of torch's _worker_loop, which then takes its tasks
-    from the seat and puts the batches there."""
-    import torch.utils.data._utils.worker as torch_worker
-
-    seat.begin(parts["dataset"], parts["collate_fn"], parts["done_event"])
-    torch_worker._worker_loop(**parts)
 
 
 class StateWatch:
@@ -51,59 +39,32 @@ class StateWatch:
         return place and f"the dataset changes {place}"
 
 
-class Seat:
-    """One process: it is torch's index_queue and data_queue in there.
-
-    Between two tasks it exchanges the random streams and torch's worker_info
+class ExactSeat(Seat):
+    """Between two tasks it exchanges the random streams and torch's worker_info
     of one worker for those of another."""
 
+    any_process = False
+    parts = ("dataset", "collate_fn", "done_event")
+
     def __init__(self, number: int, memory: SharedMemory, results: Any):
-        self._number = number
-        self._memory = memory
-        self._results = results
+        super().__init__(number, memory, results)
         self._streams_of = number  # the worker whose streams the process has
         self._stored = False  # they are also in memory
         self._running: int | None = number
-        self._failed = False
-        self._begun_ns = 0  # when the task began; 0: there is none
 
-    def begin(self, dataset: Any, collate: Any, done_event: Any) -> None:
-        self._watch = StateWatch(*untimed(dataset, collate))
-        self._done_event = done_event
+    def begin(self, parts: dict[str, Any]) -> None:
+        super().begin(parts)
+        self._watch = StateWatch(*untimed(parts["dataset"], parts["collate_fn"]))
         self._infos: dict[int, Any] = {}
 
-    def get(self, timeout: float) -> Any:
-        """Returns the next (number, indices), or None at the end. Raises
-        queue.Empty."""
-        self._end_task()
+    def _end_task(self) -> None:
+        super()._end_task()
         self._judge()
-        task = self._take()
-        if task is None and not self._memory.board.ended:
-            self._memory.wait(self._number, timeout)
-            task = self._take()
-        if self._memory.board.ended:
-            if not self._done_event.is_set():
-                raise KeyboardInterrupt  # a quiet end, as torch's loop does it
-            return None
-        if task is None:
-            raise queue.Empty
-        return task.number, self._enter(task)
 
-    def put(self, result: tuple[int, Any]) -> None:
-        data = result[1]
-        error = sys.modules["torch._utils"].ExceptionWrapper
-        self._failed = isinstance(data, error)
-        if self._failed:
-            data.where = data.where.replace(
-                f"process {self._number}", f"process {self._running}"
-            )
-        self._results.put(result)
-
-    def cancel_join_thread(self) -> None:
-        self._results.cancel_join_thread()
-
-    def close(self) -> None:
-        self._results.close()
+    def _name_worker(self, failure: Any) -> None:
+        failure.where = failure.where.replace(
+            f"process {self._number}", f"process {self._running}"
+        )
 
     def _judge(self) -> None:
         if self._running is None:
@@ -144,7 +105,7 @@ class Seat:
         self._memory.write_streams(self._streams_of, streams)
         self._stored = True
 
-    def _enter(self, task: Task) -> Any:
+    def _enter(self, task: Task) -> None:
         if task.worker != self._streams_of and not self._stored:
             self._store()
             with self._memory.locked():
@@ -153,16 +114,6 @@ class Seat:
             _exact_streams.load(self._memory.read_streams(task.worker))
             self._show_info(task.worker)
         self._streams_of, self._stored = task.worker, False
-        indices = self._memory.read_task(task.slot)
-        self._memory.board.release(task.slot)
-        self._begun_ns = time.monotonic_ns()
-        return indices
-
-    def _end_task(self) -> None:
-        if self._begun_ns:
-            spent_ns = time.monotonic_ns() - self._begun_ns
-            self._memory.board.add_time(self._number, spent_ns)
-            self._begun_ns = 0
 
     def _show_info(self, worker: int) -> None:
         module = sys.modules["torch.utils.data._utils.worker"]

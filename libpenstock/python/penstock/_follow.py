@@ -1,30 +1,34 @@
 """Passes the grant on to the worker processes of an epoch."""
 
+import itertools
 import math
 import threading
 
+from penstock import _memory
 from penstock._client import Client
-from penstock._exact_crew import Crew
+from penstock._crew import Crew
 
 _PERIOD_S = 0.1
 _KNOWN_NS = 200_000_000  # of tasks
 _NOISE = 0.25  # of a process
 
 
-def processes_for(granted: int, busy: float | None) -> int:
-    """Returns how many processes keep as many CPUs as are granted busy.
+def processes_for(granted: int, busy: float | None, usual: int) -> int:
+    """Returns how many processes keep as many CPUs as are granted busy; the
+    usual number if that is unknown.
 
     busy: the part of its tasks' time that a process uses a CPU or waits for
     one. The rest it waits for storage, for example, and leaves its CPU to
     another process. None: unknown."""
     if not busy or busy <= 0:
-        return 1 << 16
+        return usual
     return max(1, math.ceil(granted / min(busy, 1) - _NOISE))
 
 
 class Follower:
-    """A thread that follows the grant until close(). Without a grant, all of
-    the crew's processes work. Does not hold the crew's iterator."""
+    """A thread that follows the grant until close(). Without a grant, the
+    crew's usual number of processes works. Does not hold the crew's
+    iterator."""
 
     def __init__(self, client: Client, crew: Crew, pids: list[int]):
         """pids: the crew's processes. Raises RuntimeError if there is no
@@ -41,12 +45,20 @@ class Follower:
         self._closed.set()
 
     def _run(self) -> None:
-        while not self._closed.wait(_PERIOD_S):
+        crew = self._crew
+        for turn in itertools.count(1):
+            if self._closed.wait(_PERIOD_S):
+                return
             hint = self._client.hint()
-            wanted = self._crew.workers
+            wanted = crew.usual
             if hint is not None:
-                wanted = processes_for(hint.loader_threads, self._busy())
-            self._crew.set_processes(wanted)
+                granted = hint.loader_threads
+                wanted = processes_for(granted, self._busy(), crew.usual)
+            crew.set_processes(wanted)
+            # Rarely: the kernel takes a millisecond to read a size.
+            if turn & (turn - 1) == 0:
+                size = _memory.process_bytes(self._pids[0])
+                crew.worker_bytes = max(crew.worker_bytes, size)
 
     def _busy(self) -> float | None:
         tasks_ns = self._crew.tasks_ns()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock._batch import batch_samples
 from penstock._clone import worker_pids
-from penstock._exact_crew import Crew
+from penstock._crew import Crew
 from penstock._follow import Follower
 from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 from penstock._split import Split
@@ -37,6 +37,7 @@ class Pass:
         self._pids = worker_pids(iterator)
         for pid in self._pids:
             process.client.register(pid)
+        self._grows = crew is not None and crew.workers > crew.usual
         self._follower = (
             Follower(process.client, crew, self._pids) if crew else None
         )
@@ -82,5 +83,5 @@ class Pass:
     def _tell_workers(self) -> None:
         self._told = True
         self.process.client.report(
-            loader_threads=len(self._pids), follows_hint=0
+            loader_threads=len(self._pids), follows_hint=self._grows
         )

@@ -8,14 +8,16 @@ from typing import Any
 from penstock import _process
 from penstock._batch import reports_itself
 from penstock._clone import STOCK, in_worker
-from penstock._elastic import Start, mode_of
+from penstock._elastic import Start
 from penstock._mark import mark_of
 from penstock._pass import Pass
 from penstock._process import Process, guarded, process
 from penstock._run_delay import begin_wait, end_wait, is_waiting
 from penstock._split import can_split, start_iterator
 
-_PASS = "_penstock_pass"  # attribute of an iterator
+# Attributes of an iterator.
+_PASS = "_penstock_pass"
+_POSITION = "_penstock_position"
 
 
 def patch_loader(loader_class: Any) -> None:
@@ -49,7 +51,15 @@ def _counted_iter(stock: Any) -> Any:
         if analysis is not None:
             return analysis
         now = _begin(self)
-        return stock(self) if now is None else _start(now, self, stock)
+        start = _starter(self, stock, now)
+        if start is None:
+            return stock(self)
+        iterator = start(self) if now is None else _start(now, self, start)
+        if start.crew and start.run:
+            vars(iterator)[_POSITION] = start.run.position
+        if start.reason is not None:
+            _warn(self, start.reason)
+        return iterator
 
     setattr(__iter__, STOCK, stock)
     return __iter__
@@ -62,14 +72,18 @@ def _counted_next(stock: Any) -> Any:
     def __next__(self: Any) -> Any:
         one = self.__dict__.get(_PASS)
         if one is None or one.process is not _process.current:
-            return stock(self)
-        begin(one)
-        try:
             batch = stock(self)
-        except BaseException as error:
-            fail(one, isinstance(error, StopIteration))
-            raise
-        end(one, batch)
+        else:
+            begin(one)
+            try:
+                batch = stock(self)
+            except BaseException as error:
+                fail(one, isinstance(error, StopIteration))
+                raise
+            end(one, batch)
+        position = self.__dict__.get(_POSITION)
+        if position is not None:
+            position.batches += 1
         return batch
 
     setattr(__next__, STOCK, stock)
@@ -104,26 +118,23 @@ def _begin(loader: Any) -> Process | None:
     return now
 
 
-def _start(now: Process, loader: Any, stock: Any) -> Any:
+@guarded
+def _starter(loader: Any, stock: Any, now: Process | None) -> Start:
+    return Start(loader, stock, now and now.client)
+
+
+def _start(now: Process, loader: Any, start: Start) -> Any:
     """Raises the loader's own errors."""
-    start = Start(stock, _mode(now, loader))
     begin_ns = begin_wait()
     try:
         if _splits(now, loader):
-            iterator, split = start_iterator(loader, start)
+            iterator, split = start_iterator(loader, start, start.workers)
         else:
             iterator, split = start(loader), None
     finally:
         end_wait()
     _attach(now, loader, iterator, split, start.crew, begin_ns)
-    if start.reason is not None:
-        _warn(loader, start.reason)
     return iterator
-
-
-@guarded
-def _mode(now: Process, loader: Any) -> str | None:
-    return mode_of(mark_of(loader)) if now.client.connected() else None
 
 
 def _warn(loader: Any, reason: str) -> None:
@@ -133,8 +144,9 @@ def _warn(loader: Any, reason: str) -> None:
         return
     mark.warned = True
     warnings.warn(
-        f"penstock.watch(elastic={mark.elastic!r}): {reason}; all workers work",
-        stacklevel=4,
+        f"penstock.watch(elastic={mark.elastic!r}): {reason}; torch's own "
+        "workers run",
+        stacklevel=3,
     )
 
 

@@ -137,15 +137,15 @@ def _forks(loader: Any) -> bool:
 
 
 def start_iterator(
-    loader: Any, start: Callable[[Any], Iterator[Any]]
+    loader: Any, start: Callable[[Any], Iterator[Any]], workers: int
 ) -> tuple[Iterator[Any], Split | None]:
     """Returns the iterator that start() returns for a loader that can_split(),
-    with split times if possible."""
+    with split times if possible. workers: processes that it may start."""
     if getattr(loader, "_iterator", None) is not None:
         iterator = start(loader)  # its workers exist already
         return iterator, _splits.get(iterator)
     try:
-        timed, split = _timed(loader)
+        timed, split = _timed(loader, workers)
         iterator = start(timed)
     except Exception:  # the loader's own error is raised again
         return start(loader), None
@@ -155,8 +155,8 @@ def start_iterator(
     return iterator, split
 
 
-def _timed(loader: Any) -> tuple[Any, Split]:
-    sums = SharedWords(max(1, loader.num_workers), len(LOADED))
+def _timed(loader: Any, workers: int) -> tuple[Any, Split]:
+    sums = SharedWords(max(1, workers), len(LOADED))
     watch = Stopwatch(sums)
     proxy = _TimedStream if is_iterable_style(loader) else _TimedSamples
     size = loader.batch_size

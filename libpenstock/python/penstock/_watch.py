@@ -19,9 +19,11 @@ def watch(loader: Loader, *, elastic: str | None = None) -> Loader:
     waiting times to penstockd: a torch DataLoader itself, for anything else an
     object that wraps it.
 
-    elastic="exact": as many of a torch DataLoader's num_workers processes work
-    as the grant has CPUs for, and follow it within an epoch. No bit of a batch
-    changes. Where that is not possible, all work, and a warning says why.
+    elastic: how many of a torch DataLoader's worker processes work follows the
+    grant within an epoch. "exact": up to num_workers, and no bit of a batch
+    changes. "seeded": also more; each batch has random streams of its own, so
+    that an epoch can be continued by load_state_dict(). Where a loader allows
+    neither, torch's own workers run, and a warning says why.
 
     Raises ValueError for another value of elastic.
     """

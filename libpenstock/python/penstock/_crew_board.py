@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 _WANTED = 0  # number of processes
 _ENDED = 1
-_HEAD = 2
+_ANY = 2  # any process does any task
+_SKIPPED = 3  # batches of the epoch before the first task
+_HEAD = 4
 # Columns: a word of each worker, or of the process with the same number.
 _RUNNER = 0  # process that does the worker's task + 1, or 0
 _LAST = 1  # process that did its last task + 1
@@ -37,7 +39,8 @@ class Board:
     A worker is what torch calls one: an id with its own random streams. Its
     tasks are done one after the other, by number. A process does the task of
     any worker, unless all processes work, or the dataset may have state: then
-    each process does the tasks of its own worker only.
+    each process does the tasks of its own worker only. With any_process, tasks
+    have no workers: each process takes the first that is open.
 
     Callers hold the lock, except for wanted, ended, processes(), all_work(),
     free_slot(), tasks_ns(), and a process's own add_time()."""
@@ -52,10 +55,12 @@ class Board:
     def size_words(workers: int, slots: int) -> int:
         return _HEAD + workers * _COLUMNS + slots
 
-    def begin(self) -> None:
+    def begin(self, any_process: bool = False, skipped: int = 0) -> None:
         """Before the first process: each worker starts in its own process,
         and is busy until that calls finish()."""
         self._words[_WANTED] = self.workers
+        self._words[_ANY] = any_process
+        self._words[_SKIPPED] = skipped
         for worker in range(self.workers):
             self._set(worker, _RUNNER, worker + 1)
             self._set(worker, _LAST, worker + 1)
@@ -68,6 +73,10 @@ class Board:
         self._words[_ENDED] = 1
 
     @property
+    def skipped(self) -> int:
+        return self._words[_SKIPPED]
+
+    @property
     def wanted(self) -> int:
         return self._words[_WANTED]
 
@@ -78,6 +87,8 @@ class Board:
     def processes(self) -> int:
         """Returns how many work now: those with the lowest numbers. All do
         until each worker's first task has shown that it keeps no state."""
+        if self._words[_ANY]:
+            return self._words[_WANTED]
         if self._column(_VERDICT).count(_STATELESS) < self.workers:
             return self.workers
         return self._words[_WANTED]
@@ -162,6 +173,8 @@ class Board:
     ) -> tuple[int, int] | None:
         if process >= count:
             return None
+        if self._words[_ANY]:
+            return tasks[0] if tasks else None
         for word, slot in tasks:
             worker = word % _MAX_WORKERS
             if count == self.workers and worker != process:

@@ -11,8 +11,8 @@ import unittest
 from unittest import mock
 
 from penstock import _exact_streams, _exact_worker
-from penstock._exact_board import Board
-from penstock._exact_worker import Seat
+from penstock._crew_board import Board
+from penstock._exact_worker import ExactSeat
 
 SEEDS = range(60)
 
@@ -122,7 +122,7 @@ class Actor(threading.Thread):
         super().__init__(daemon=True)
         self.play, self.number = play, number
         self.go = threading.Semaphore(0)
-        self.seat = Seat(number, play.memory, None)
+        self.seat = ExactSeat(number, play.memory, None)
         self.seat._watch = Watch(fatal)
         self.seat._done_event = threading.Event()
         self.seat._done_event.set()

@@ -3,21 +3,33 @@
 import inspect
 import threading
 from multiprocessing.context import BaseContext
-from typing import Any
+from typing import Any, NamedTuple
 
-from penstock import _exact_worker
-from penstock._exact_memory import SharedMemory
+from penstock import _crew_worker
+from penstock._crew_memory import SharedMemory
+
+
+class CrewPlan(NamedTuple):
+    seat: type[_crew_worker.Seat]
+    workers: int  # processes
+    prefetch: int  # open batches of each
+    usual: int  # processes that work at first, and without a grant
+    skipped: int = 0  # batches of the epoch before the first task
 
 
 class Crew:
     """The processes of one epoch. Any thread may call any method."""
 
-    def __init__(self, workers: int, slots: int, base: Any):
-        """slots: tasks that may be open at once. base: the multiprocessing
-        context of the processes."""
-        self.workers = workers
-        self.memory = SharedMemory(workers, slots, base.Lock())
-        self.memory.board.begin()
+    def __init__(self, plan: CrewPlan, base: Any):
+        """base: the multiprocessing context of the processes."""
+        self.workers = plan.workers
+        self.usual = plan.usual
+        self.seat = plan.seat
+        slots = (plan.prefetch + 1) * plan.workers  # tasks open at once
+        self.memory = SharedMemory(plan.workers, slots, base.Lock())
+        self.memory.board.begin(plan.seat.any_process, plan.skipped)
+        self.memory.board.wanted = plan.usual
+        self.worker_bytes = 0  # memory of one process, the largest seen
         self._lock = threading.Lock()
 
     def set_processes(self, count: int) -> None:
@@ -77,7 +89,7 @@ class TaskQueue:
         pass
 
 
-class ExactContext(BaseContext):
+class CrewContext(BaseContext):
     """The multiprocessing context that torch's own iterator gets: worker
     processes and their result queue as ever, but tasks by the crew."""
 
@@ -110,15 +122,15 @@ class ExactContext(BaseContext):
             "data_queue": self._results,
             "index_queue": self._queues[worker],
         }
-        needed = expected.keys() | {"dataset", "collate_fn", "done_event"}
+        needed = expected.keys() | set(self._crew.seat.parts)
         if (
             target is not self._loop
             or not needed <= parts.keys()
             or any(parts[name] is not expected[name] for name in expected)
         ):
             raise TypeError("torch starts its workers in an unknown way")
-        seat = _exact_worker.Seat(worker, self._crew.memory, self._results)
+        seat = self._crew.seat(worker, self._crew.memory, self._results)
         parts["index_queue"] = parts["data_queue"] = seat
         return self._base.Process(
-            target=_exact_worker.run, args=(seat, dict(parts))
+            target=_crew_worker.run, args=(seat, dict(parts))
         )

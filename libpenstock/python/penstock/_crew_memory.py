@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from penstock._exact_board import Board
+from penstock._crew_board import Board
 
 # Sizes in a sparse file: only what is written takes memory.
 _PLACE_BYTES = 1 << 16  # of a worker's streams, and of a task's first part
