@@ -5,11 +5,22 @@
 #include "common/units.h"
 
 namespace penstock {
+namespace {
+
+// REQUIRES: value is shorter than the field.
+template <size_t N>
+void store_text(std::string_view value, char (&field)[N]) {
+  std::memset(field, 0, N);
+  std::memcpy(field, value.data(), value.size());
+}
+
+}  // namespace
+
 Status OptionSet::apply_flag(int index, std::string_view value,
                              const OptionLimits& limits) {
   if (Status status = apply_option(index, value, limits, options_); !status)
     return status;
-  keep_share(index, value);
+  keep(index, value);
   flags_ |= uint32_t{1} << index;
   return Done{};
 }
@@ -19,7 +30,7 @@ Status OptionSet::apply_variable(int index, std::string_view value,
   if (value.empty() || has_flag(index)) return Done{};
   Status status = apply_option(index, value, limits, options_);
   if (status) {
-    keep_share(index, value);
+    keep(index, value);
     return status;
   }
   // The message names the flag; the user wrote the variable.
@@ -30,11 +41,15 @@ Status OptionSet::apply_variable(int index, std::string_view value,
   return invalid(message);
 }
 
+const char* OptionSet::kept(int index) const {
+  if (index == kOptionShare) return share_;
+  return index == kOptionElastic ? elastic_ : "";
+}
+
 // REQUIRES: value is valid.
-void OptionSet::keep_share(int index, std::string_view value) {
-  if (index != kOptionShare) return;
-  std::memset(share_, 0, sizeof share_);
-  std::memcpy(share_, value.data(), value.size());
+void OptionSet::keep(int index, std::string_view value) {
+  if (index == kOptionShare) store_text(value, share_);
+  if (index == kOptionElastic) store_text(value, elastic_);
 }
 
 void OptionSet::set_model(const char* path) {

@@ -39,6 +39,7 @@ bool valid_match(std::string_view value) {
 // The words of an option, by the field's value; the first is for "not given".
 constexpr const char* kModes[] = {"", "auto", "off"};
 constexpr const char* kWatches[] = {"", "auto", "off"};
+constexpr const char* kElastics[] = {"", "exact", "seeded", "off"};
 constexpr const char* kReports[] = {"", "text", "json", "none"};
 
 template <size_t N>
@@ -55,6 +56,11 @@ bool store_word(std::string_view value, const char* const (&words)[N],
 template <size_t N>
 std::string word_of(uint32_t field, const char* const (&words)[N]) {
   return field < N ? words[field] : "";
+}
+
+// For an option that only the job's own processes read.
+void ask_for_management(penstock_wire_options& options) {
+  if (options.mode == PENSTOCK_MODE_UNSET) options.mode = PENSTOCK_MODE_AUTO;
 }
 
 // Stores a number, or "auto" in a field of its own.
@@ -157,7 +163,7 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      "1 to 64 letters, digits, '.', '_' or '-', no dot in front",
      [](std::string_view value, const OptionLimits&, Options& o) {
        if (!is_name(value) || value.front() == '.') return false;
-       if (o.mode == PENSTOCK_MODE_UNSET) o.mode = PENSTOCK_MODE_AUTO;
+       ask_for_management(o);
        return true;
      },
      [](const Options&) { return std::string(); }},
@@ -168,6 +174,17 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
        return store_word(value, kWatches, o.watch);
      },
      [](const Options& o) { return word_of(o.watch, kWatches); }},
+    {"loader-elastic", "PENSTOCK_LOADER_ELASTIC",
+     "_SLURM_SPANK_OPTION_penstock_loader_elastic", "exact|seeded|off",
+     "PyTorch workers that follow the grant within an epoch",
+     "exact, seeded or off",
+     [](std::string_view value, const OptionLimits&, Options& o) {
+       uint32_t word = 0;
+       if (!store_word(value, kElastics, word)) return false;
+       ask_for_management(o);
+       return true;
+     },
+     [](const Options&) { return std::string(); }},
     {"loader-report", "PENSTOCK_LOADER_REPORT",
      "_SLURM_SPANK_OPTION_penstock_loader_report", "text|json|none",
      "form of the report that the job leaves", "text, json or none",

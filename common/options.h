@@ -29,6 +29,7 @@ enum OptionIndex : int {
   kOptionMatch,
   kOptionShare,
   kOptionWatch,
+  kOptionElastic,
   kOptionReport,
   kOptionCount
 };
@@ -82,8 +83,8 @@ void visit_option_fields(Options& options, Visit&& visit) {
 // and checks only the path's form. The caller makes a relative path absolute
 // before sending it.
 //
-// kOptionShare: stores only a request for management, not the name, which
-// only the job uses.
+// kOptionShare, kOptionElastic: stores only a request for management, not the
+// value, which only the job uses.
 [[nodiscard]] Status apply_option(int index, std::string_view value,
                                   const OptionLimits& limits,
                                   penstock_wire_options& options);

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kMaxWeightLimit = 1000;
 constexpr uint64_t kMaxTimeoutMs = 10000;
+constexpr char kExact[] = "exact";  // the other choices change results
 
 Error refused(std::string_view argument, const char* allowed) {
   return invalid("plugstack argument " + printable(argument) +
@@ -40,6 +41,9 @@ Status apply_argument(std::string_view argument, Settings& settings) {
   } else if (key == "hook_dir") {
     if (value.find(':') != value.npos || !store_path(value, settings.hook_dir))
       return refused(argument, "an absolute path under 256 bytes, without ':'");
+  } else if (key == "elastic") {
+    if (value != kExact) return refused(argument, kExact);
+    std::memcpy(settings.elastic, kExact, sizeof kExact);
   } else if (key == "max_weight") {
     const auto weight = parse_number(value, 0.001, kMaxWeightLimit);
     if (!weight) return refused(argument, "0.001 to 1000");
@@ -51,7 +55,8 @@ Status apply_argument(std::string_view argument, Settings& settings) {
   } else {
     return refused(
         argument,
-        "socket=, profile_dir=, hook_dir=, max_weight= and timeout_ms=");
+        "socket=, profile_dir=, hook_dir=, elastic=, max_weight= and "
+        "timeout_ms=");
   }
   return Done{};
 }

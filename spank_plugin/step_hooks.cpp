@@ -67,6 +67,20 @@ void take_model_path(spank_t spank) {
     take_flag(kOptionModel, path, 1);
 }
 
+// The job's loaders read these options from their variables, also if the user
+// gave the flags.
+void set_kept_variables(spank_t spank) {
+  const State& now = state();
+  for (int index : {kOptionShare, kOptionElastic}) {
+    const char* value = now.asked.kept(index);
+    if (index == kOptionElastic && value[0] == '\0' &&
+        asks_for_watching(now.asked.options()))
+      value = now.settings.elastic;
+    if (value[0] != '\0')
+      spank_setenv(spank, option_spec(index).variable, value, 1);
+  }
+}
+
 // Lets the job's Python interpreters find the hook that measures their loaders.
 void lead_python_to_hook(spank_t spank) {
   State& now = state();
@@ -133,11 +147,7 @@ int finish_step_options(spank_t spank) {
                now.asked.options().model);
     now.asked.set_model("");
   }
-  // The job's loader reads the share from this variable, also if the user gave
-  // the flag.
-  if (now.asked.share()[0] != '\0')
-    spank_setenv(spank, option_spec(kOptionShare).variable, now.asked.share(),
-                 1);
+  set_kept_variables(spank);
   // libpenstock needs the path of a non-default socket.
   if (std::string_view(now.settings.socket_path) != PENSTOCK_SOCKET_PATH)
     spank_setenv(spank, "PENSTOCK_SOCKET", now.settings.socket_path, 0);

@@ -12,7 +12,7 @@ from fake_agent import FakeAgent
 
 NAMES = ["loader", "loader-threads", "loader-bw", "loader-model",
          "loader-batch", "loader-weight", "loader-match", "loader-share",
-         "loader-watch", "loader-report"]
+         "loader-watch", "loader-elastic", "loader-report"]
 BAD = {  # flag: (bad value, words of the allowed values)
     "loader": ("yes", "auto or off"),
     "loader-threads": ("abc", "1 to 4096, or auto"),
@@ -23,6 +23,7 @@ BAD = {  # flag: (bad value, words of the allowed values)
     "loader-match": ("x" * 64, "1 to 63 printable"),
     "loader-share": (".x", "no dot in front"),
     "loader-watch": ("on", "auto or off"),
+    "loader-elastic": ("yes", "exact, seeded or off"),
     "loader-report": ("html", "text, json or none"),
 }
 
@@ -33,7 +34,8 @@ def variable(flag):
 
 class FlagsCase(cluster_case.ClusterCase):
     cluster_options = {"plugin_arguments": ["max_weight=2",
-                                            "hook_dir=/opt/hook"]}
+                                            "hook_dir=/opt/hook",
+                                            "elastic=exact"]}
 
     def setUp(self):
         super().setUp()
@@ -143,6 +145,27 @@ class Accepted(FlagsCase):
                           ["--loader-share=search2"])
         self.assertEqual([(home / name).read_text() for name in ("batch", "step")],
                          ["search2\n"] * 2)
+
+    def elastic(self, *flags, **env):
+        """What the job's Python finds; "": nothing."""
+        done = self.cluster.srun(
+            "sh", "-c", "echo $PENSTOCK_LOADER_ELASTIC", flags=flags, env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def test_the_choice_of_elastic_workers_reaches_the_job(self):
+        self.assertEqual(self.elastic("--loader-elastic=seeded"), "seeded")
+        self.assertEqual(self.start_of().mode, protocol.MODE_AUTO)
+        self.assertEqual(self.elastic("--loader-elastic=off",
+                                      PENSTOCK_LOADER_ELASTIC="seeded"), "off")
+        self.assertEqual(self.elastic("--loader=auto",
+                                      PENSTOCK_LOADER_ELASTIC="seeded"),
+                         "seeded")
+
+    def test_the_sites_choice_is_for_watched_jobs_that_choose_nothing(self):
+        self.assertEqual(self.elastic("--loader=auto"), "exact")
+        for flags in ((), ("--loader=off",), ("--loader-watch=off",)):
+            self.assertEqual(self.elastic(*flags), "")
 
     def test_export_none_keeps_the_flags(self):
         job = self.batch_script(["/usr/bin/srun /bin/true"],

@@ -40,13 +40,25 @@ TEST_CASE(
 TEST_CASE("option_set: a share's name is kept for the job") {
   const int share = penstock::kOptionShare;
   OptionSet set;
-  CHECK(set.share() == std::string());
+  CHECK(set.kept(share) == std::string());
   REQUIRE(set.apply_variable(share, "from-variable", kLimits));
-  CHECK(set.share() == std::string("from-variable"));
+  CHECK(set.kept(share) == std::string("from-variable"));
   REQUIRE(set.apply_flag(share, "search.1", kLimits));
   REQUIRE(set.apply_variable(share, "other", kLimits));
   CHECK_FALSE(set.apply_flag(share, "a/b", kLimits));
-  CHECK(set.share() == std::string("search.1"));
+  CHECK(set.kept(share) == std::string("search.1"));
+  CHECK(penstock::asks_for_management(set.options()));
+}
+
+TEST_CASE("option_set: the choice of elastic workers is kept for the job") {
+  const int elastic = penstock::kOptionElastic;
+  OptionSet set;
+  REQUIRE(set.apply_variable(elastic, "seeded", kLimits));
+  CHECK(set.kept(elastic) == std::string("seeded"));
+  REQUIRE(set.apply_flag(elastic, "off", kLimits));
+  CHECK_FALSE(set.apply_flag(elastic, "exactly", kLimits));
+  CHECK(set.kept(elastic) == std::string("off"));
+  CHECK(set.kept(penstock::kOptionWatch) == std::string());
   CHECK(penstock::asks_for_management(set.options()));
 }
 

@@ -29,7 +29,7 @@ TEST_CASE("the options come in help order, each with its variable") {
   const char* const names[] = {
       "loader",       "loader-threads", "loader-bw",    "loader-model",
       "loader-batch", "loader-weight",  "loader-match", "loader-share",
-      "loader-watch", "loader-report"};
+      "loader-watch", "loader-elastic", "loader-report"};
   for (int i = 0; i < kOptionCount; ++i) {
     const OptionSpec& spec = option_spec(i);
     CHECK(spec.name == std::string(names[i]));
@@ -138,6 +138,8 @@ TEST_CASE("an invalid value is refused by name and changes nothing") {
       {"loader-share", "a/b"},
       {"loader-share", std::string(65, 'a')},
       {"loader-watch", "on"},
+      {"loader-elastic", "on"},
+      {"loader-elastic", ""},
       {"loader-report", "xml"},
       {"loader-report", ""},
   };
@@ -223,7 +225,8 @@ TEST_CASE("any option asks for management, and off wins") {
       {"loader-bw", "auto"},      {"loader-model", "res50"},
       {"loader-batch", "1"},      {"loader-weight", "1"},
       {"loader-match", "*"},      {"loader-report", "none"},
-      {"loader-share", "search"}, {"loader-watch", "auto"}};
+      {"loader-share", "search"}, {"loader-watch", "auto"},
+      {"loader-elastic", "exact"}};
   for (const auto& [name, value] : values) {
     CAPTURE(name, value);
     penstock_wire_options options{};

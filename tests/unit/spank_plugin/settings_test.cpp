@@ -12,11 +12,13 @@ TEST_CASE("settings: each argument is stored") {
   REQUIRE(apply_argument("socket=/tmp/x.sock", settings));
   REQUIRE(apply_argument("profile_dir=/tmp/profiles", settings));
   REQUIRE(apply_argument("hook_dir=/opt/hook", settings));
+  REQUIRE(apply_argument("elastic=exact", settings));
   REQUIRE(apply_argument("max_weight=2.5", settings));
   REQUIRE(apply_argument("timeout_ms=0", settings));
   CHECK(std::string(settings.socket_path) == "/tmp/x.sock");
   CHECK(std::string(settings.profile_dir) == "/tmp/profiles");
   CHECK(std::string(settings.hook_dir) == "/opt/hook");
+  CHECK(std::string(settings.elastic) == "exact");
   CHECK(settings.limits.max_weight == 2.5);
   CHECK(settings.timeout_ms == 0);
 }
@@ -33,10 +35,11 @@ TEST_CASE("settings: an invalid argument is refused and changes nothing") {
       as<std::string>{}, "", "socket", "socket=", "socket=relative",
       "socket=/" + std::string(107, 'x'),
       "profile_dir=", "profile_dir=/" + std::string(255, 'x'),
-      "hook_dir=", "hook_dir=/a:/b", "max_weight=0", "max_weight=-1",
-      "max_weight=1001", "max_weight=nan", "max_weight=2x", "timeout_ms=-1",
-      "timeout_ms=10001", "timeout_ms=1.5", "timeout_ms=", "Socket=/tmp/x",
-      "unknown=1", std::string("socket=/a\0b", 11));
+      "hook_dir=", "hook_dir=/a:/b", "elastic=", "elastic=seeded",
+      "max_weight=0", "max_weight=-1", "max_weight=1001", "max_weight=nan",
+      "max_weight=2x", "timeout_ms=-1", "timeout_ms=10001", "timeout_ms=1.5",
+      "timeout_ms=", "Socket=/tmp/x", "unknown=1",
+      std::string("socket=/a\0b", 11));
   Settings settings;
   const auto status = apply_argument(argument, settings);
   REQUIRE_FALSE(status);
