@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 from fake_daemon import eventually
-from penstock import Watched, _clone, _process, report, watch
+from penstock import Watched, _clone, _patch_loader, _process, report, watch
 from penstock._instrument import instrument, is_measured
 from watch_case import DaemonTestCase
 
@@ -20,6 +20,10 @@ try:
     from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 except ImportError:
     torch, IterableDataset = None, object
+
+
+def ragged(samples):
+    return [7 * [samples[0]], samples]
 
 
 def data(size=24):
@@ -283,6 +287,67 @@ class WatchTest(InstrumentCase):
 
         self.assertEqual(len(list(watch(MultiEpochs(data(), 4)))), 6)
         self.check(24, 6)
+
+
+class LengthTest(InstrumentCase):
+    """Batches that do not show how many samples they have."""
+
+    def train_ragged(self, workers, **options):
+        loader = DataLoader(
+            range(23), 4, num_workers=workers, collate_fn=ragged, **options)
+        optimizer = self.optimizer()
+        for _ in range(2):
+            for _ in loader:
+                self.model(torch.ones(1)).sum().backward()
+                optimizer.step()
+
+    def test_the_samplers_lengths_count(self):
+        for number, options in enumerate((
+            {"workers": 0},
+            {"workers": 2},
+            {"workers": 2, "persistent_workers": True},
+            {"workers": 3, "prefetch_factor": 5},
+        ), 1):
+            with self.subTest(options):
+                self.train_ragged(**options)
+                self.check(46 * number, 12 * number)
+
+    def test_a_failed_batch_does_not_shift_the_lengths(self):
+        class Broken:
+            def __len__(self):
+                return 10
+
+            def __getitem__(self, index):
+                if index == 4:
+                    raise LookupError
+                return index
+
+        batches = [[0], [4, 5], [1, 2, 3]]
+        for number, workers in enumerate((0, 2), 1):
+            running = iter(watch(DataLoader(
+                Broken(), batch_sampler=batches, num_workers=workers,
+                collate_fn=ragged)))
+            next(running)
+            with self.assertRaises(LookupError):
+                next(running)
+            next(running)
+            self.check(4 * number, 2 * number)
+
+    def test_an_iterable_dataset_decides_itself(self):
+        class Stream(IterableDataset):
+            def __iter__(self):
+                return iter(range(6))
+
+        list(watch(DataLoader(Stream(), 4)))
+        self.check(6, 2)
+
+    def test_another_torch_without_the_private_name(self):
+        class Iterator:
+            def __next__(self):
+                raise StopIteration
+
+        _patch_loader.patch_iterator(Iterator)
+        self.assertRaises(StopIteration, Iterator().__next__)
 
 
 class FailureTest(InstrumentCase):

@@ -7,6 +7,7 @@ from penstock._batch import batch_samples
 from penstock._clone import worker_pids
 from penstock._crew import Crew
 from penstock._follow import Follower
+from penstock._lengths import take_length
 from penstock._run_delay import begin_wait, end_wait, take_delay_ns
 from penstock._split import Split
 from penstock._training import TRAINS, Turn
@@ -51,10 +52,12 @@ class Pass:
     def begin(self) -> None:
         self._begin_ns = begin_wait()
 
-    def end(self, batch: object) -> None:
+    def end(self, batch: object, iterator: Any) -> None:
         wait_ns = end_wait() - self._begin_ns + self._extra_ns
         self._extra_ns = 0
-        samples = batch_samples(batch, self)
+        samples = take_length(iterator)
+        if samples is None:
+            samples = batch_samples(batch, self)
         split = self._split.take() if self._split else None
         process, turn = self.process, self._turn
         with process.lock:

@@ -9,6 +9,7 @@ from penstock import _process
 from penstock._batch import reports_itself
 from penstock._clone import STOCK, in_worker
 from penstock._elastic import Start
+from penstock._lengths import note_length
 from penstock._mark import mark_of
 from penstock._pass import Pass
 from penstock._process import Process, guarded, process
@@ -30,6 +31,9 @@ def patch_iterator(iterator_class: Any) -> None:
     stock = iterator_class.__next__
     if not hasattr(stock, STOCK):
         iterator_class.__next__ = _counted_next(stock)
+        index = getattr(iterator_class, "_next_index", None)
+        if index is not None:  # not public
+            iterator_class._next_index = _noted_index(index)
 
 
 def is_patched(loader_class: Any) -> bool:
@@ -80,7 +84,7 @@ def _counted_next(stock: Any) -> Any:
             except BaseException as error:
                 fail(one, isinstance(error, StopIteration))
                 raise
-            end(one, batch)
+            end(one, batch, self)
         position = self.__dict__.get(_POSITION)
         if position is not None:
             position.batches += 1
@@ -88,6 +92,19 @@ def _counted_next(stock: Any) -> Any:
 
     setattr(__next__, STOCK, stock)
     return __next__
+
+
+def _noted_index(stock: Any) -> Any:
+    note = guarded(note_length)
+
+    @functools.wraps(stock)
+    def _next_index(self: Any) -> Any:
+        index = stock(self)
+        if _process.current is not None:
+            note(self, index)
+        return index
+
+    return _next_index
 
 
 @guarded

@@ -76,10 +76,11 @@ class _TimedIterator:
 
 
 class _TimedCollate:
-    def __init__(self, collate: Any, watch: Stopwatch, batch_size: int | None):
+    def __init__(self, collate: Any, watch: Stopwatch, loader: Any):
         self._collate = collate
         self._watch = watch
-        self.batch_size = batch_size  # attribute name of a loader
+        self.batch_size = loader.batch_size  # attribute name of a loader
+        self._takes_samples = loader.batch_sampler is not None
 
     def __call__(self, samples: Any) -> Any:
         try:
@@ -87,7 +88,10 @@ class _TimedCollate:
         except BaseException:
             self._watch.drop()
             raise
-        self._watch.end(batch_samples(batch, self))
+        if self._takes_samples and isinstance(samples, list):
+            self._watch.end(len(samples))
+        else:
+            self._watch.end(batch_samples(batch, self))
         return batch
 
 
@@ -159,10 +163,9 @@ def _timed(loader: Any, workers: int) -> tuple[Any, Split]:
     sums = SharedWords(max(1, workers), len(LOADED))
     watch = Stopwatch(sums)
     proxy = _TimedStream if is_iterable_style(loader) else _TimedSamples
-    size = loader.batch_size
     parts = {
         "dataset": proxy(loader.dataset, watch),
-        "collate_fn": _TimedCollate(loader.collate_fn, watch, size),
+        "collate_fn": _TimedCollate(loader.collate_fn, watch, loader),
     }
     if loader.num_workers > 0:
         parts["worker_init_fn"] = WorkerStart(loader.worker_init_fn, watch)

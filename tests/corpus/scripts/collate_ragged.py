@@ -1,7 +1,6 @@
-# corpus: kind=batches needs=torch samples=- loaders=1 trains=- exit=0
+# corpus: kind=batches needs=torch samples=60 loaders=1 trains=loader exit=0
 # As in detection: a batch is a list of pictures of unequal size and a list of
-# targets, and no tensor has the batch's size. Its 60 samples are miscounted:
-# the first picture's channels are taken for them.
+# targets, and no tensor has the batch's size: the sampler knows it.
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset

@@ -1,0 +1,30 @@
+"""The number of samples in a DataLoader's batches, as its sampler chose them:
+exact, whatever collate_fn makes of them."""
+
+from typing import Any
+
+_LENGTHS = "_penstock_lengths"  # attribute of an iterator
+_MAP_STYLE = 0  # torch's _DatasetKind; others decide a batch's length themselves
+_MOST = 4096  # open batches
+
+
+def note_length(iterator: Any, index: Any) -> None:
+    """After the sampler's next item."""
+    if not isinstance(index, (list, tuple)) or (
+        getattr(iterator, "_dataset_kind", None) != _MAP_STYLE
+    ):
+        return
+    lengths = vars(iterator).setdefault(_LENGTHS, {})
+    if len(lengths) > _MOST:
+        lengths.clear()
+    # The number of the batch, with worker processes.
+    lengths[getattr(iterator, "_send_idx", -1)] = len(index)
+
+
+def take_length(iterator: Any) -> int | None:
+    """Returns the length of the batch that the iterator has just returned;
+    None if unknown."""
+    lengths = vars(iterator).get(_LENGTHS)
+    if not lengths or not getattr(iterator, "_in_order", True):
+        return None
+    return lengths.pop(getattr(iterator, "_rcvd_idx", 0) - 1, None)
