@@ -32,6 +32,19 @@ class Files(Dataset):
         with open(os.path.join(DATA, self.names[index]), "rb") as file:
             return torch.tensor([index, len(file.read())])
 """
+# A script that does not use penstock, and validates first.
+UNWATCHED = TORCH.replace("import penstock\n", "") + """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+with torch.no_grad():
+    for batch in DataLoader(Files(), 4, num_workers=1):
+        emit(validated=len(batch))
+for batch in DataLoader(Files(), 8, shuffle=True, {parts}):
+    model(batch.float()).sum().backward()
+    optimizer.step()
+    emit(trained=len(batch))
+emit(over=True)
+"""
 MAP = TORCH + """
 seen = []
 loader = DataLoader(Files(), 4, shuffle=True, {parts})

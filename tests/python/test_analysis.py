@@ -7,9 +7,41 @@ import tempfile
 import time
 import unittest
 
-from analysis_case import (FILE_BYTES, FILES, MAP, TORCH, FilesCase, grown,
-                           needs_torch, samples_after_first)
+from analysis_case import (FILE_BYTES, FILES, MAP, TORCH, UNWATCHED,
+                           FilesCase, grown, needs_torch, samples_after_first)
 from fake_analyze import SECRET, FakeAnalyze
+from hook_case import HOOK
+
+
+@needs_torch
+class UnwatchedTest(FilesCase):
+    """A program that does not use penstock, by the hook."""
+
+    def test_the_loader_that_trains_is_analysed(self):
+        for parts in ("num_workers=0", "num_workers=2",
+                      "num_workers=2, persistent_workers=True"):
+            with self.subTest(parts):
+                self.check(parts)
+
+    def check(self, parts):
+        analyze = self.analyze(
+            UNWATCHED.format(parts=parts),
+            PYTHONPATH=f"{HOOK}:{os.environ['PYTHONPATH']}")
+        rank = analyze.ranks[0]
+        self.assertEqual(rank.hello["batch_samples"], 8)
+        self.assertEqual(rank.hello["dataset_samples"], FILES)
+        _, messages = rank.run(1, "cold", 200)
+        if self.drops:
+            self.assert_cold(messages)
+        _, messages = rank.run(2, "memory", 200, subset_samples=16)
+        self.assert_from_memory(messages)
+        rank.run(3, "replay", 200, train=True)
+        (output, errors), code = analyze.end()[0]
+        self.assertEqual((code, errors), (0, ""))
+        lines = [json.loads(line) for line in output.splitlines()]
+        self.assertEqual(lines[:12], 12 * [{"validated": 4}])
+        self.assertEqual(lines[12:], (len(lines) - 12) * [{"trained": 8}])
+        self.assertGreater(len(lines), 30)
 
 
 @needs_torch

@@ -302,17 +302,19 @@ Status Session::wait_for_ranks(double timeout_s) {
     return Error{Code::kUnavailable, 0,
                  "the command has not asked for data within " +
                      std::to_string(int(timeout_s)) +
-                     " s: it has to iterate over penstock.watch(loader), or "
-                     "load with Penstock's loader; where it is queued or "
-                     "starts slowly, --start 10m waits longer"};
+                     " s: it has to train on batches of a PyTorch DataLoader, "
+                     "of penstock.watch(loader) or of Penstock's loader; where "
+                     "it is queued or starts slowly, --start 10m waits "
+                     "longer"};
   }
   return Error{Code::kUnavailable, 0,
                std::to_string(ranks_.size()) + " of " +
                    std::to_string(expected_) +
                    " ranks have asked for data within " +
                    std::to_string(int(timeout_s)) +
-                   " s: the others do not iterate over penstock.watch(loader), "
-                   "or do not reach this host; --start 10m waits longer"};
+                   " s: the others do not train on a DataLoader or iterate "
+                   "over penstock.watch(loader), or do not reach this host; "
+                   "--start 10m waits longer"};
 }
 
 // Data-parallel ranks wait for each other inside a step, so a rank that holds

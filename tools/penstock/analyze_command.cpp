@@ -16,6 +16,7 @@
 #include "tools/penstock/command_options.h"
 #include "tools/penstock/commands.h"
 #include "tools/penstock/progress_line.h"
+#include "tools/penstock/python_hook.h"
 #include "tools/penstock/replace_file.h"
 
 namespace penstock {
@@ -64,6 +65,10 @@ std::vector<std::string> variables(const AnalyzeArguments& arguments,
       std::string(kAnalysisVariable) + "=" + to_text(address),
       option_spec(kOptionMode).variable + std::string("=auto"),
       option_spec(kOptionReport).variable + std::string("=none")};
+  // Programs that call watch() or load with Penstock need no hook.
+  if (const auto path = python_path_with_hook()) {
+    out.push_back(std::string(kPythonPath) + "=" + *path);
+  }
   // Hide the variables of a surrounding batch script from the command.
   if (arguments.local) {
     out.insert(out.end(), {"SLURM_NTASKS=1", "SLURM_PROCID=0"});
@@ -93,8 +98,9 @@ Status check_ending(CommandProcess& process) {
                      " before enough was measured";
   if (process.how_it_ended() == "exit code 0") {
     text +=
-        ": it has to iterate over penstock.watch(loader), or load with "
-        "Penstock's loader, for longer than that; give it more epochs";
+        ": it has to train on batches of a PyTorch DataLoader, of "
+        "penstock.watch(loader) or of Penstock's loader for longer than that; "
+        "give it more epochs";
   }
   return Error{Code::kNotFound, 0, text + process.last_lines()};
 }

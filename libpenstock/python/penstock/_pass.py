@@ -30,6 +30,7 @@ class Pass:
         batch_size: Any,
     ):
         self.process = process
+        self.loader: Any = None  # for penstock analyze
         self.batch_size = batch_size  # attribute name of a loader
         self._turn = turn
         self._split = split
@@ -44,6 +45,14 @@ class Pass:
         )
         if turn.tally.marked:
             self._tell_workers()
+
+    @property
+    def trains(self) -> bool:
+        return self._turn.tally.role == TRAINS
+
+    @property
+    def is_open(self) -> bool:
+        return self._turn.open
 
     def started(self, begin_ns: int) -> None:
         """The start of the workers counts as a wait for the first batch."""
@@ -64,7 +73,7 @@ class Pass:
             process.training.batch(
                 turn, samples, wait_ns, split, take_delay_ns()
             )
-        if not self._told and turn.tally.role == TRAINS:
+        if not self._told and self.trains:
             self._tell_workers()
 
     def fail(self, is_over: bool) -> None:

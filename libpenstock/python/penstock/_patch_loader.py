@@ -16,6 +16,8 @@ from penstock._process import Process, guarded, process
 from penstock._run_delay import begin_wait, end_wait, is_waiting
 from penstock._split import can_split, start_iterator
 
+_VARIABLE = "PENSTOCK_ANALYZE"
+
 # Attributes of an iterator.
 _PASS = "_penstock_pass"
 _POSITION = "_penstock_position"
@@ -30,7 +32,10 @@ def patch_loader(loader_class: Any) -> None:
 def patch_iterator(iterator_class: Any) -> None:
     stock = iterator_class.__next__
     if not hasattr(stock, STOCK):
-        iterator_class.__next__ = _counted_next(stock)
+        counted = _counted_next(stock)
+        if _VARIABLE in os.environ:
+            counted = _analysed_next(counted)
+        iterator_class.__next__ = counted
         index = getattr(iterator_class, "_next_index", None)
         if index is not None:  # not public
             iterator_class._next_index = _noted_index(index)
@@ -109,14 +114,42 @@ def _noted_index(stock: Any) -> Any:
 
 @guarded
 def _analysis(loader: Any) -> Any:
-    """Returns what is iterated instead of the loader, if anything."""
-    if "PENSTOCK_ANALYZE" not in os.environ or mark_of(loader) is None:
+    """Returns what is iterated instead of a watched loader, if anything."""
+    if _VARIABLE not in os.environ or mark_of(loader) is None:
         return None
     if reports_itself(loader):
         return None
     from penstock._analysis import analysis_of
 
     return analysis_of(loader)
+
+
+def _analysed_next(counted: Any) -> Any:
+    """For programs that do not say which loader trains: once its batches are
+    seen to train, the others are the analysis's."""
+
+    @functools.wraps(counted)
+    def __next__(self: Any) -> Any:
+        analysis = _analysis_of_pass(self)
+        return counted(self) if analysis is None else next(analysis)
+
+    setattr(__next__, STOCK, getattr(counted, STOCK))
+    return __next__
+
+
+@guarded
+def _analysis_of_pass(iterator: Any) -> Any:
+    one = vars(iterator).get(_PASS)
+    if one is None or not one.trains or mark_of(one.loader) is not None:
+        return None
+    from penstock._analysis import analysis_of
+
+    analysis = analysis_of(one.loader)
+    if analysis is not None and one.is_open:
+        one.close()
+        if hasattr(iterator, "_shutdown_workers"):
+            iterator._shutdown_workers()
+    return analysis
 
 
 @guarded
@@ -192,6 +225,8 @@ def _attach(
         turn = now.training.begin(now.tally(loader))
     size = getattr(loader, "batch_size", None)
     one = Pass(now, turn, iterator, split, crew, size)
+    if _VARIABLE in os.environ:
+        one.loader = loader
     if begin_ns is not None:
         one.started(begin_ns)
     vars(iterator)[_PASS] = one
