@@ -59,7 +59,8 @@ Status check_lendable(const V2Tree& tree, const SlurmGroups& task) {
     return Error{Code::kUnavailable, 0,
                  "Slurm's control groups cannot be written here (" +
                      writable.error().message +
-                     "): mount /sys/fs/cgroup read-write where penstockd runs"};
+                     "): mount /sys/fs/cgroup read-write where penstockd's "
+                     "broker runs"};
   }
   auto cpus = task_cpus(tree, task);
   if (!cpus) return std::move(cpus).error();

@@ -23,7 +23,6 @@ import pathlib
 import pwd
 import shutil
 import socket
-import stat
 import statistics
 import subprocess
 import sys
@@ -36,6 +35,7 @@ import embedded
 import hierarchy
 import quiet
 import test_nodes
+from fuse_device import fuse_device
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
@@ -50,7 +50,6 @@ KEPT = 0.97  # of the pair's rates
 LEAST_ATTACKS = 40  # that this machine must let users try
 LOAN_WAIT_S = 75  # a returned loan is not repeated for 60 s
 LOOK_S = 2
-FUSE = os.makedev(10, 229)
 BUSY = "NOT MEASURED: others use the machine's CPUs"
 OWN_NODE = os.cpu_count() < 3
 COMPUTE = """
@@ -104,10 +103,7 @@ class Hostile(test_nodes.NodesCase):
         tools = pathlib.Path(cls.cluster.directory, "bin")
         shutil.copytree(TESTS / "hostile", tools / "hostile")
         shutil.copy(TESTS / "cluster" / "protocol.py", tools)
-        # udev gives all users access; there may be none here.
-        cls.fuse = tools / "fuse"
-        os.mknod(cls.fuse, stat.S_IFCHR, FUSE)
-        os.chmod(cls.fuse, 0o666)
+        cls.fuse = fuse_device(tools)
 
     # -- the pair --------------------------------------------------------------
 

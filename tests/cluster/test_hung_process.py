@@ -4,19 +4,18 @@ restart."""
 
 import os
 import pathlib
-import stat
 import subprocess
 import time
 import unittest
 
 import agent_case
 import hierarchy
+from fuse_device import fuse_device
 
 LOCK_MEMORY = (pathlib.Path(__file__).resolve().parents[1]
                / "hostile" / "lock_memory.py")
 NOTE = "did not show its command line within"
 ANSWER_S = 1
-FUSE = os.makedev(10, 229)
 # A worker that computes while another of its threads has the lock. It allocates
 # nothing then, which would wait for the lock.
 WORKER = """
@@ -36,12 +35,7 @@ while True:
 
 class HungProcess(agent_case.AgentCase):
     def device(self):
-        """/dev/fuse for all users, as udev makes it; there is none here."""
-        device = f"{self.cluster.directory}/bin/fuse"
-        if not os.path.exists(device):
-            os.mknod(device, stat.S_IFCHR, FUSE)
-            os.chmod(device, 0o666)
-        return device
+        return fuse_device(f"{self.cluster.directory}/bin")
 
     def hang(self):
         """Starts the job; waits until it has the lock. scancel ends it."""

@@ -400,14 +400,16 @@ class SiteCase(unittest.TestCase):
         self.assertEqual(self.our_groups(), [])
         self.assertEqual(self.job(job)["JobState"], "RUNNING")
 
-    def drop_in(self, text, unit="penstockd"):
-        """Adds a drop-in to the unit for this test and restarts the unit."""
+    def drop_in(self, text, unit="penstockd", daemon=None):
+        """Adds a drop-in to the unit for this test and restarts the daemon;
+        None: the unit."""
+        daemon = daemon or unit
         path = pathlib.Path(f"/run/systemd/system/{unit}.service.d/test.conf")
         write(path, text)
-        self.addCleanup(restart, unit)
+        self.addCleanup(restart, daemon)
         self.addCleanup(path.parent.rmdir)
         self.addCleanup(path.unlink)
-        restart(unit)
+        restart(daemon)
 
     def change(self, path, old, new):
         """Changes one of Slurm's files for this test."""

@@ -47,7 +47,8 @@ class Faults(site_case.SiteCase):
 
     def test_control_groups_that_cannot_be_written(self):
         self.drop_in("[Service]\nReadWritePaths=\n"
-                     "ReadOnlyPaths=/sys/fs/cgroup\n")
+                     "ReadOnlyPaths=/sys/fs/cgroup\n", "penstock-broker@",
+                     "penstockd")
         job = self.submit("read_only", 4)
         self.check_told(job, "read_only", "read-write", "Read-only file system")
         self.check_lends_again()
