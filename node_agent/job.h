@@ -41,6 +41,13 @@ struct RecentRate {
   double rate = 0;  // samples/s over the observation that ended at time_s
 };
 
+// Which of a job's processes have asked for pages.
+struct Greetings {
+  bool program = false;  // a program that uses Penstock
+  bool hook = false;     // the hook in another program
+  bool refused = false;  // the hook, while Watch=off
+};
+
 struct Job {
   JobId id = 0;
   uid_t uid = 0;
@@ -78,6 +85,7 @@ struct Job {
   GrantHistory changes;
   JobCounters told;  // counters in the last metrics
   DataQuality quality;
+  Greetings greetings;
   std::vector<std::string> notes;
 
   // Adds a note to the report, once, within the report's limit. Returns false

@@ -191,6 +191,19 @@ LoaderSource source_of(const Job& job) {
   return LoaderSource::kNone;
 }
 
+Counted counted_of(const Job& job, const PageSums& sums) {
+  const Greetings& greetings = job.greetings;
+  if (sums.counted.samples > 0) {
+    const bool is_hook = greetings.hook && !greetings.program;
+    return is_hook ? Counted::kHook : Counted::kProgram;
+  }
+  if (greetings.hook) return Counted::kNoStep;
+  if (greetings.refused) return Counted::kSiteOff;
+  if (asks_for_watching(job.options)) return Counted::kUnseen;
+  return job.options.watch == PENSTOCK_WATCH_OFF ? Counted::kUserOff
+                                                 : Counted::kNoHook;
+}
+
 std::vector<std::string> notes_of(const Job& job) {
   std::vector<std::string> notes = job.notes;
   if (job.sharing.most_sharers > 1 && notes.size() < kMaxReportNotes) {
@@ -248,6 +261,7 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.quality.sample_period_s =
       double(context.config->sample_period_ms) * 1e-3;
   report.quality.samples = uint64_t(sums.counted.samples);
+  report.quality.counted = counted_of(job, sums);
   report.quality.loader_source = source_of(job);
   report.quality.process_events = context.process_events;
   report.quality.pages_contradicted = job.costs.contradicted;

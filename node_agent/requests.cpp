@@ -119,18 +119,21 @@ Answer Requests::on(const penstock_hello& hello, const Peer& peer) {
                               std::to_string(PENSTOCK_PAGE_VERSION) +
                               " are served; install one release everywhere");
   }
-  if (hello.unasked != 0 && !node_.config.watch) {
-    return refuse(EPERM, "Watch=off in penstock.conf");
-  }
   Result<Registry::Owner> owner = node_.registry.owner_of(peer.pid);
   if (!owner) return refuse(owner.error());
   if (peer.uid != owner->job->uid) {
     return refuse(EPERM, "this job is another user's");
   }
   if (!owner->job->managed) return refuse(ENOENT, "the job is not managed");
+  Greetings& greetings = owner->job->greetings;
+  if (hello.unasked != 0 && !node_.config.watch) {
+    greetings.refused = true;
+    return refuse(EPERM, "Watch=off in penstock.conf");
+  }
   Task& task = *owner->task;
   Result<Rank*> rank = rank_for(node_.machine.proc, task, peer.pid);
   if (!rank) return refuse(rank.error());
+  (hello.unasked != 0 ? greetings.hook : greetings.program) = true;
   if (task.greeting_pids.insert(peer.pid).second) {
     processes_.mark_for_scan(owner->job->id, task.id.tid);
   }

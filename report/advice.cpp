@@ -131,6 +131,17 @@ std::optional<Recommendation> advise_cpus(const JobReport& report) {
   return out;
 }
 
+// An unmodified program's number of workers is a number in its text.
+void name_workers(const JobReport& report, int per_task, Recommendation& out) {
+  out.line = fmt::format("num_workers={}", per_task);
+  out.reason = fmt::format(
+      "the DataLoader's {:.0f} workers hold this job back, {} would feed it: "
+      "the ceiling needs about {:.2f} loader cores, and a grant never exceeds "
+      "the workers; with {}=exact those beyond a smaller grant only wait",
+      std::max(1.0, *report.cores.loader_threads / report.tasks), per_task,
+      report.cores.demand->value, option_flag(kOptionElastic));
+}
+
 // Advises more loader threads if too few ran to use the job's own cores.
 std::optional<Recommendation> advise_threads(const JobReport& report) {
   const CoreFigures& cores = report.cores;
@@ -151,12 +162,16 @@ std::optional<Recommendation> advise_threads(const JobReport& report) {
   double granted =
       cores.granted_home.value_or(0) + cores.granted_away.value_or(0);
   Recommendation out;
-  out.line =
-      fmt::format("#SBATCH {}={}", option_flag(kOptionThreads), per_task);
-  out.reason = fmt::format(
-      "the ceiling needs about {:.2f} loader cores, and no more than {:.0f} "
-      "loader threads ran at once; a grant never exceeds them",
-      cores.demand->value, *cores.loader_threads);
+  if (report.quality.counted == Counted::kHook) {
+    name_workers(report, per_task, out);
+  } else {
+    out.line =
+        fmt::format("#SBATCH {}={}", option_flag(kOptionThreads), per_task);
+    out.reason = fmt::format(
+        "the ceiling needs about {:.2f} loader cores, and no more than {:.0f} "
+        "loader threads ran at once; a grant never exceeds them",
+        cores.demand->value, *cores.loader_threads);
+  }
   // Count only cores that the job is entitled to or was granted. Further
   // borrowed cores are the upper end of the interval.
   out.gain =

@@ -118,6 +118,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("periods", it.periods);
   visit("gaps", it.gaps);
   visit("samples", it.samples);
+  visit("counted", it.counted, {kCountedCount, counted_name, true});
   visit("loader_source", it.loader_source,
         {kLoaderSourceCount, loader_source_name});
   visit("process_events", it.process_events,

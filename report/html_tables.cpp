@@ -220,6 +220,9 @@ void quality_section(Markup& page, const JobReport& report) {
                                  quality.periods, quality.gaps));
   page.element("li", fmt::format("{} training samples reported by the job",
                                  quality.samples));
+  if (quality.counted != Counted::kUnknown) {
+    page.element("li", counted_text(quality.counted));
+  }
   page.element("li", loader_source_text(quality.loader_source));
   page.element("li", fmt::format("new threads noticed by: {}",
                                  process_events_name(quality.process_events)));

@@ -174,6 +174,9 @@ void render_quality(const JobReport& report, Page& page) {
       "reported",
       figure_text(quality.sample_period_s), quality.periods, quality.gaps,
       quality.samples));
+  if (quality.counted != Counted::kUnknown) {
+    page.line(fmt::format("  {}", counted_text(quality.counted)));
+  }
   page.line(fmt::format("  {}; new threads noticed by: {}",
                         loader_source_text(quality.loader_source),
                         process_events_name(quality.process_events)));

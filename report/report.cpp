@@ -35,6 +35,27 @@ constexpr CauseText kSources[kLoaderSourceCount] = {
     {"none", "no loader could be told apart, so the job never borrows"},
 };
 
+constexpr CauseText kCounted[kCountedCount] = {
+    {"unknown", "not known who counted batches"},
+    {"program", "batches counted by the program itself"},
+    {"hook",
+     "batches counted by Penstock's hook: of the PyTorch DataLoaders after "
+     "whose batches optimizers took steps"},
+    {"no_step",
+     "batches not counted: DataLoaders were iterated, but no optimizer took a "
+     "step after their batches"},
+    {"site_off",
+     "batches not counted: this site does not measure unmodified programs "
+     "(Watch=off in penstock.conf)"},
+    {"user_off", "batches not counted: --loader-watch=off"},
+    {"no_hook",
+     "batches not counted: without a --loader option the job has no hook that "
+     "measures unmodified programs; --loader=auto gives it"},
+    {"unseen",
+     "batches not counted: no PyTorch DataLoader was seen; other loaders, and "
+     "Python before 3.10 or with -I or -E, need penstock.watch(loader)"},
+};
+
 constexpr const char* kEvents[kProcessEventsCount] = {"unknown", "connector",
                                                       "polling"};
 
@@ -65,6 +86,14 @@ const char* loader_source_name(LoaderSource source) {
 
 const char* loader_source_text(LoaderSource source) {
   return kSources[static_cast<int>(source)].text;
+}
+
+const char* counted_name(Counted counted) {
+  return kCounted[static_cast<int>(counted)].name;
+}
+
+const char* counted_text(Counted counted) {
+  return kCounted[static_cast<int>(counted)].text;
 }
 
 const char* process_events_name(ProcessEvents events) {

@@ -197,11 +197,25 @@ inline constexpr int kLoaderSourceCount = 5;
 enum class ProcessEvents { kUnknown, kConnector, kPolling };
 inline constexpr int kProcessEventsCount = 3;
 
+// Who counted the job's batches, or why nobody did.
+enum class Counted {
+  kUnknown,  // reports of earlier versions
+  kProgram,  // the program itself
+  kHook,     // the hook, in a program that does not use Penstock
+  kNoStep,   // loaders were iterated, but none was seen to train
+  kSiteOff,  // Watch=off in penstock.conf
+  kUserOff,  // --loader-watch=off
+  kNoHook,   // the job has no hook
+  kUnseen,   // no loader was seen
+};
+inline constexpr int kCountedCount = 8;
+
 struct DataQuality {
   std::optional<double> sample_period_s;
   uint64_t periods = 0;  // sampling periods covered
   uint64_t gaps = 0;     // periods missed
   uint64_t samples = 0;  // training samples reported by the job
+  Counted counted = Counted::kUnknown;
   LoaderSource loader_source = LoaderSource::kUnknown;
   ProcessEvents process_events = ProcessEvents::kUnknown;
   bool pages_contradicted = false;  // the job's page contradicts the kernel
@@ -254,6 +268,8 @@ const char* cause_name(GrantCause cause);
 const char* cause_text(GrantCause cause);
 const char* loader_source_name(LoaderSource source);
 const char* loader_source_text(LoaderSource source);
+const char* counted_name(Counted counted);
+const char* counted_text(Counted counted);
 const char* process_events_name(ProcessEvents events);
 
 }  // namespace penstock

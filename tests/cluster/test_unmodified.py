@@ -46,12 +46,13 @@ class Unmodified(python_jobs.JobsOfPython):
     def samples(self, job):
         return self.quality(job)["samples"]
 
-    def check_unseen(self, job):
+    def check_unseen(self, job, why):
         """After penstockd has looked at the trained job."""
         before = self.quality(job)["periods"]
         self.wait("two more periods", lambda: self.quality(job)["periods"]
                   >= before + 2)
         self.assertFalse(self.samples(job))
+        self.assertEqual(self.quality(job)["counted"], why)
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"),
@@ -60,9 +61,11 @@ class Measured(Unmodified):
     def test_the_training_loaders_samples_are_counted_exactly(self):
         job = self.trained("trained")
         self.wait("all samples", lambda: self.samples(job) == SAMPLES, 15)
+        self.assertEqual(self.quality(job)["counted"], "hook")
 
     def test_a_user_refuses(self):
-        self.check_unseen(self.trained("refused", ["--loader-watch=off"]))
+        self.check_unseen(self.trained("refused", ["--loader-watch=off"]),
+                          "user_off")
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"),
@@ -71,7 +74,7 @@ class Refused(Unmodified):
     cluster_options = {"agent": True, "agent_lines": ("Watch=off",)}
 
     def test_a_site_refuses(self):
-        self.check_unseen(self.trained("off"))
+        self.check_unseen(self.trained("off"), "site_off")
 
 
 if __name__ == "__main__":

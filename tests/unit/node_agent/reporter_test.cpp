@@ -254,3 +254,27 @@ TEST_CASE("joint preparation with other jobs is noted in the report") {
   f.job.notes.assign(kMaxReportNotes, "another one");
   CHECK(build_report(f.job, f.context, false).notes == f.job.notes);
 }
+
+TEST_CASE("the report says who counted batches, or why nobody did") {
+  Fixture counting;
+  Fixture none;
+  none.job.ended = {};
+  auto counted = [](Fixture& f) {
+    return build_report(f.job, f.context, false).quality.counted;
+  };
+  CHECK(counted(counting) == Counted::kProgram);
+  counting.job.greetings.hook = true;
+  CHECK(counted(counting) == Counted::kHook);
+  counting.job.greetings.program = true;
+  CHECK(counted(counting) == Counted::kProgram);
+
+  CHECK(counted(none) == Counted::kNoHook);
+  none.job.options.mode = PENSTOCK_MODE_AUTO;
+  CHECK(counted(none) == Counted::kUnseen);
+  none.job.options.watch = PENSTOCK_WATCH_OFF;
+  CHECK(counted(none) == Counted::kUserOff);
+  none.job.greetings.refused = true;
+  CHECK(counted(none) == Counted::kSiteOff);
+  none.job.greetings.hook = true;
+  CHECK(counted(none) == Counted::kNoStep);
+}

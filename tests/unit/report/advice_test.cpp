@@ -136,6 +136,15 @@ TEST_CASE("a starved job is advised on bandwidth, CPUs and threads") {
   CHECK(list[2].gain->low == 0);
 }
 
+TEST_CASE("an unmodified program is advised on its number of workers") {
+  JobReport report = samples::input_bound();
+  report.quality.counted = Counted::kHook;
+  const Recommendation advice = recommend(report)[2];
+  CHECK(advice.line == "num_workers=4");
+  CHECK(advice.reason.find("hold this job back, 4 would feed it") !=
+        std::string::npos);
+}
+
 TEST_CASE("advised loader threads leave the trainer its reserve") {
   JobReport report = samples::input_bound();
   report.cores.allocated = 8;

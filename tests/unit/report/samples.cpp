@@ -132,6 +132,7 @@ JobReport input_bound() {
                  312,
                  2,
                  182208,
+                 Counted::kProgram,
                  LoaderSource::kRegistered,
                  ProcessEvents::kConnector};
   out.notes = {"the accelerator is emulated: a timed wait per step"};
