@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""Elastic workers that change no bit, against torch's own.
+"""Elastic workers against torch's own.
 
 Throughput: pairs of epochs in alternating order, torch's own with K workers,
 and four elastic workers of which K processes work; samples that compute, and
 samples that sleep. Effects: from set_processes() until a process more does its
 first sample (growth), or until the last sample of a process that has to stop
-begins (shrink), and the longest time that set_processes() took.
+begins (shrink), and the longest time that set_processes() took. Slow samples:
+5% sleep 20 times as long; four workers of torch's, and four seeded ones, to the
+rate of the mean sample.
 
 Prints JSON: a list of {"name", "value", "unit", "low", "high", "runs"}; value
 is the median, low and high are the quartiles."""
@@ -25,6 +27,7 @@ sys.path[:0] = [str(HERE.parents[1] / "libpenstock" / "python"), str(HERE)]
 import exact_case as case  # noqa: E402
 import numpy  # noqa: E402
 import torch  # noqa: E402
+from penstock import watch  # noqa: E402
 
 WORKERS = 4
 BATCH = 4
@@ -50,14 +53,14 @@ class Samples(torch.utils.data.Dataset):
         return os.getpid(), begin, torch.rand(()).item(), random.random()
 
 
-def rate(batches):
-    """Batches per second, without the first 12 (start, and open tasks)."""
+def rate(batches, seen=None):
+    """Batches per second, without the first 12 (start, and open tasks); they
+    are added to seen."""
     for _ in range(12):
         next(batches)
-    begin, count = time.monotonic(), 0
-    for _ in batches:
-        count += 1
-    return count / (time.monotonic() - begin)
+    begin, seen = time.monotonic(), [] if seen is None else seen
+    seen += batches
+    return len(seen) / (time.monotonic() - begin)
 
 
 def loader(samples, workers):
@@ -114,6 +117,34 @@ def take(epoch, batches):
     ]
 
 
+class Slow(Samples):
+    """5% of the samples take 20 times as long. Each tells how long it took."""
+
+    def __getitem__(self, index):
+        begin = time.monotonic()
+        is_slow = random.Random(index).random() < 0.05
+        time.sleep(self.sample_ms / 1000 * (20 if is_slow else 1))
+        return time.monotonic() - begin
+
+
+def slow_ratios(batch, pairs, sample_ms=2):
+    """Yields (torch's, seeded) rates of pairs, to that of workers of which none
+    ever waits."""
+    samples = Slow(400 * batch, sample_ms, False)
+
+    def relative(elastic):
+        loader, seen = case.loader(samples, WORKERS, batch_size=batch), []
+        if elastic:
+            loader = watch(loader, elastic="seeded")
+        got = rate(case.quietly(iter, loader), seen)
+        return got * sum(map(sum, seen)) / len(seen) / WORKERS
+
+    for number in range(pairs):
+        order = [False, True][:: 1 if number % 2 else -1]
+        got = {elastic: relative(elastic) for elastic in order}
+        yield got[False], got[True]
+
+
 def line(name, values, unit):
     low, value, high = statistics.quantiles(values, n=4)
     figures = {"value": value, "low": low, "high": high}
@@ -144,6 +175,15 @@ def main():
         times = [ms for name, ms, _ in got if name == kind]
         print(json.dumps(line(f"time to {kind}", times, "ms")))
     print(json.dumps(line("set_processes()", [c for *_, c in got], "ms")))
+    for batch in (4, 8):
+        got = list(slow_ratios(batch, arguments.pairs))
+        name = f"slow samples, batches of {batch}"
+        for kind, values in zip(("torch", "seeded"), zip(*got)):
+            text = line(f"{name}, {kind}", values, "of the mean's")
+            print(json.dumps(text), flush=True)
+        gains = [seeded / stock for stock, seeded in got]
+        print(json.dumps(line(f"{name}, seeded", gains, "of torch's")),
+              flush=True)
 
 
 if __name__ == "__main__":
