@@ -264,6 +264,45 @@ class Owning(case.Streams):
         self.parts = {"own": [generator]}
 
 
+class OwnsLate(case.Streams):
+    """Makes its random generator in the worker."""
+
+    rng = None
+
+    def __getitem__(self, index):
+        if self.rng is None:
+            seed = torch.utils.data.get_worker_info().seed
+            self.rng = random.Random(seed)
+        return index, self.rng.random()
+
+
+class Spare(case.Streams):
+    """Keeps a value for the next sample."""
+
+    spare = None
+
+    def __getitem__(self, index):
+        if self.spare is None:
+            self.spare = random.random()
+            return index, random.random()
+        value, self.spare = self.spare, None
+        return index, value
+
+
+class Numbered(case.Streams):
+    def __getitem__(self, index):
+        return index, self.worker
+
+
+def number(worker):
+    torch.utils.data.get_worker_info().dataset.worker = worker
+
+
+def own(worker):
+    dataset = torch.utils.data.get_worker_info().dataset
+    dataset.rng = random.Random(worker)
+
+
 def move_start(worker):
     torch.utils.data.get_worker_info().dataset.size = 230 + worker
 
@@ -278,6 +317,20 @@ class StateTest(ExactCase):
         self.assertEqual(
             epoch.crew.why_fixed(), "the dataset changes Counting.count"
         )
+
+    def test_state_that_begins_in_the_worker_keeps_the_processes(self):
+        for dataset, options, reason in (
+            (OwnsLate(), {}, "OwnsLate.rng has got a random generator"),
+            (OwnsLate(), {"worker_init_fn": own}, "OwnsLate.rng has got"),
+            (Numbered(), {"worker_init_fn": number}, "worker_init_fn gives"),
+            (Spare(), {"batch_size": 1}, "the dataset changes Spare.spare"),
+        ):
+            with self.subTest(reason):
+                loader = case.loader(dataset, **options)
+                expected = case.stock_batches(loader)
+                epoch = case.start(loader)
+                self.assertEqual(case.varied(epoch, SEED)[0], expected)
+                self.assertIn(reason, epoch.crew.why_fixed())
 
     def test_a_worker_init_fn_that_changes_the_dataset_is_noticed(self):
         loader = case.loader(worker_init_fn=move_start)

@@ -32,14 +32,14 @@ class Slotted:
 
 
 class Pickled(Part):
-    """Leaves out what is no state, as its pickle does."""
+    """A pickle empties it."""
 
     def __init__(self):
         super().__init__()
         self.cache = {}
 
     def __getstate__(self):
-        return {"count": self.count}
+        raise AssertionError("called")
 
 
 class Data:
@@ -107,11 +107,18 @@ class ChangeTest(unittest.TestCase):
         self.assertFalse(later.is_settled(look))
         self.assertTrue(Look(data, None).is_settled(later))
 
-    def test_an_object_decides_by_its_pickle(self):
+    def test_an_object_s_own_pickle_is_not_called(self):
+        """It may change the object."""
         data = Data(part=Pickled())
-        self.assertIsNone(seen(data, lambda data: data.part.cache.update(a=1)))
+        self.assertEqual(seen(data, lambda data: data.part.cache.update(a=1)),
+                         "Pickled.cache")
         place = seen(data, lambda data: setattr(data.part, "count", 5))
-        self.assertEqual(place, "Data.part")
+        self.assertEqual(place, "Pickled.count")
+
+    def test_a_value_that_goes_is_a_change(self):
+        for change in (lambda data: setattr(data, "part", None),
+                       lambda data: delattr(data, "part")):
+            self.assertEqual(seen(Data(part=1), change), "Data.part")
 
     def test_state_of_collate_fn_is_seen(self):
         part = Part()
@@ -125,11 +132,22 @@ class ChangeTest(unittest.TestCase):
         self.assertEqual(
             seen(data, lambda data: setattr(data, "count", 1)), "Data.count"
         )
+        self.assertEqual(
+            seen(data, lambda data: data.paths.__setitem__(-1, "other")),
+            "Data.paths",
+        )
+
+    def test_objects_behind_many_others_are_seen(self):
+        part = Part()
+        data = Data(parts=[Part() for _ in range(10**5)], part=part)
+        self.assertEqual(
+            seen(data, lambda _: setattr(part, "count", 1)), "Part.count"
+        )
 
 
 class GeneratorTest(unittest.TestCase):
     def test_generators_are_found_at_any_depth(self):
-        generators = [random.Random(1)]
+        generators = [random.Random(1), (number for number in range(3))]
         if torch:
             generators.append(torch.Generator())
         if numpy:

@@ -1,6 +1,8 @@
 """watch(elastic="seeded"): batches that depend neither on the number of worker
 processes nor on which one makes them, and epochs that continue elsewhere."""
 
+import contextlib
+import copy
 import itertools
 import os
 import pickle
@@ -229,16 +231,58 @@ class StateTest(SeededCase):
         load_state_dict(loader, state_dict(loader))
         self.assertEqual(list(case.quietly(iter, loader)), whole[10:])
 
-    def test_between_epochs_there_is_nothing_to_continue(self):
+    def test_after_an_epoch_there_is_nothing_to_continue(self):
         loader = seeded()
-        states = [state_dict(loader)]
         list(begin(loader))
-        states.append(state_dict(loader))
-        for state in states:
-            self.assertEqual(state["batches"], 0)
-            other = seeded()
-            load_state_dict(other, state)
-            self.assertEqual(len(list(begin(other))), 30)
+        state = state_dict(loader)
+        self.assertEqual(state["batches"], 0)
+        other = seeded()
+        next(begin(other))
+        load_state_dict(other, state)
+        self.assertEqual(state_dict(other)["batches"], 0)
+        self.assertEqual(len(list(begin(other))), 30)
+
+    def test_a_failed_batch_is_behind_the_trainer(self):
+        loader = seeded(Broken(), shuffle=False)
+        batches = begin(loader)
+        got = []
+        for _ in range(16):  # sample 50 is in the batch of number 12
+            try:
+                got.append(next(batches)[0])
+            except LookupError:
+                pass
+        self.assertEqual(got[-1], 60)
+        other = seeded(Broken(), shuffle=False)
+        load_state_dict(other, state_dict(loader))
+        self.assertEqual(next(case.quietly(iter, other)), [64, 65, 66, 67])
+        with contextlib.suppress(StopIteration):
+            while True:
+                next(batches)
+        self.assertEqual(state_dict(loader)["batches"], 0)
+
+    def test_a_sampler_with_another_generator_runs(self):
+        if not case.numpy:
+            self.skipTest("NumPy is not installed")
+
+        class Sampler:
+            generator = case.numpy.random.RandomState(0)
+
+            def __len__(self):
+                return SAMPLES
+
+            def __iter__(self):
+                return iter(self.generator.permutation(SAMPLES).tolist())
+
+        loader = seeded(sampler=Sampler(), shuffle=False)
+        self.assertEqual(len(list(begin(loader))), 30)
+
+    def test_a_batch_samplers_size_counts_for_the_open_samples(self):
+        sampler = torch.utils.data.BatchSampler(range(SAMPLES), 30, False)
+        loader = seeded(batch_sampler=sampler, batch_size=1, shuffle=False)
+        self.assertEqual(begin(loader)._prefetch_factor, 2)
+        loader = seeded(batch_sampler=[[1, 2]] * 30, batch_size=1,
+                        shuffle=False, prefetch_factor=3)
+        self.assertEqual(begin(loader)._prefetch_factor, 3)
 
     def test_an_older_iterator_does_not_count(self):
         loader = seeded()
@@ -251,9 +295,12 @@ class StateTest(SeededCase):
         loader = seeded()
         batches = begin(loader)
         next(batches)
-        copy = pickle.loads(pickle.dumps(loader))
-        self.assertEqual(state_dict(copy)["batches"], 0)
-        self.assertEqual(list(begin(copy)), list(begin(seeded())))
+        expected = list(begin(seeded()))
+        for other in (pickle.loads(pickle.dumps(loader)), copy.copy(loader)):
+            batches = begin(other)
+            self.assertEqual(state_dict(other)["batches"], 0)
+            self.assertEqual(list(batches), expected)
+            self.assertEqual(state_dict(loader)["batches"], 1)
 
     def test_another_process_continues(self):
         whole = list(begin(seeded()))
@@ -279,10 +326,21 @@ class StateTest(SeededCase):
         for state in (None, {}, {"version": 2}, [1]):
             with self.assertRaisesRegex(ValueError, "not a state"):
                 load_state_dict(loader, state)
-        for batches in (-1, "x", None, 1.5):
+        for batches in (-1, "x", None, 1.5, True):
             with self.assertRaisesRegex(ValueError, "batches"):
                 load_state_dict(loader, {"version": 1, "batches": batches,
                                          "random": {}})
+        for states in ({}, None, 3):
+            with self.assertRaisesRegex(ValueError, "random states"):
+                load_state_dict(loader, {"version": 1, "batches": 3,
+                                         "random": states})
+        with self.assertRaisesRegex(ValueError, "61 batches.*only 30"):
+            load_state_dict(loader, {"version": 1, "batches": 61,
+                                     "random": {"torch": b""}})
+        with self.assertRaisesRegex(ValueError, "no seeded epoch"):
+            state_dict(loader)
+        running = begin(loader)
+        next(running)
         for other in ([1], case.loader(),
                       watch(case.loader(), elastic="exact")):
             with self.assertRaisesRegex(ValueError, "elastic='seeded'"):
@@ -291,6 +349,14 @@ class StateTest(SeededCase):
                 load_state_dict(other, state_dict(loader))
         with self.assertRaisesRegex(ValueError, "cannot be seeded: num_w"):
             state_dict(seeded(workers=0))
+
+        class Own(torch.utils.data.DataLoader):
+            def __iter__(self):
+                return super().__iter__()
+
+        own = watch(Own(Draws(), num_workers=1), elastic="seeded")
+        with self.assertRaisesRegex(ValueError, "__iter__ of its own"):
+            state_dict(own)
 
 
 class GrowthTest(DaemonTestCase):

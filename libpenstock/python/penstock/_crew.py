@@ -1,6 +1,7 @@
 """The trainer's side of elastic worker processes."""
 
 import inspect
+import os
 import threading
 from multiprocessing.context import BaseContext
 from typing import Any, NamedTuple
@@ -30,7 +31,9 @@ class Crew:
         self.memory.board.begin(plan.seat.any_process, plan.skipped)
         self.memory.board.wanted = plan.usual
         self.worker_bytes = 0  # memory of one process, the largest seen
-        self._lock = threading.Lock()
+        self._creator = os.getpid()
+        # Garbage collection may end a crew inside its own methods.
+        self._lock = threading.RLock()
 
     def set_processes(self, count: int) -> None:
         """Lets count processes work, between one and the number of workers.
@@ -64,8 +67,10 @@ class Crew:
             self.memory.wake()
 
     def end(self) -> None:
-        with self._lock:
-            self.memory.end()
+        """Has no effect in a forked child, where the lock may be held."""
+        if os.getpid() == self._creator:
+            with self._lock:
+                self.memory.end()
 
 
 class TaskQueue:

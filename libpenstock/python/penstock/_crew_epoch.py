@@ -55,4 +55,10 @@ def _start(loader: Any, plan: CrewPlan) -> tuple[Iterator[Any], Crew]:
         loader, num_workers=plan.workers, prefetch_factor=plan.prefetch
     )
     elastic.multiprocessing_context = CrewContext(base, crew, loop)
+    if plan.workers > plan.usual:  # torch's warning is for the user's number
+        object.__setattr__(elastic, "check_worker_number_rationality", _quiet)
     return elastic._get_iterator(), crew
+
+
+def _quiet() -> None:
+    pass

@@ -13,7 +13,7 @@ from penstock._crew_board import Board
 
 # Sizes in a sparse file: only what is written takes memory.
 _PLACE_BYTES = 1 << 16  # of a worker's streams, and of a task's first part
-_REST_BYTES = 1 << 24  # of the rest of a task, which is not mapped
+_REST_BYTES = 1 << 28  # of the rest of a task, which is not mapped
 _REASON_BYTES = 512  # at the end of the place of a worker's streams
 _WORD_BYTES = 8
 _LENGTH = struct.Struct("q")
@@ -140,7 +140,7 @@ class SharedMemory:
         return data.decode(errors="replace")
 
     def open_task(self, number: int, worker: int, indices: Any) -> None:
-        """For the trainer. Raises ValueError for indices of more than 16
+        """For the trainer. Raises ValueError for indices of more than 256
         MB."""
         data = pickle.dumps(indices, pickle.HIGHEST_PROTOCOL)
         if len(data) > _REST_BYTES:

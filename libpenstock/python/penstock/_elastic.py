@@ -1,6 +1,7 @@
 """Starts a DataLoader's epoch, with elastic workers where they are wanted."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,7 +61,7 @@ class Start:
         return epoch.iterator
 
     def _prepare(self, loader: Any, hint: Hint | None) -> None:
-        self.reason = why_fixed(loader, least_workers=1)
+        self.reason = _why_not_seeded(loader)
         if self.reason is None:
             self.run = run_of(loader)
             granted = hint.loader_threads if hint else None
@@ -79,7 +80,7 @@ def load_state_dict(loader: Any, state: dict[str, Any]) -> None:
     """Makes the next epoch continue where state_dict() was called. The batches
     are those that the epoch would have had, with any num_workers. The loader
     must have the same data, batches and samplers. Raises ValueError."""
-    _seeded_run(loader).load(state)
+    _seeded_run(loader).load(loader, state)
 
 
 def _seeded_run(loader: Any) -> Run:
@@ -89,7 +90,17 @@ def _seeded_run(loader: Any) -> Run:
             "not a DataLoader that watch(elastic='seeded') returned, or "
             "PENSTOCK_LOADER_ELASTIC is off"
         )
-    reason = why_fixed(loader, least_workers=1)
+    reason = _why_not_seeded(loader)
     if reason is not None:
         raise ValueError(f"the loader cannot be seeded: {reason}")
+    if not getattr(loader, "in_order", True):
+        raise ValueError("an epoch with in_order=False cannot be continued")
     return run_of(loader)
+
+
+def _why_not_seeded(loader: Any) -> str | None:
+    kind = type(loader)
+    base = sys.modules["torch.utils.data"].DataLoader
+    if kind.__iter__ is not base.__iter__:
+        return f"its class {kind.__name__} has an __iter__ of its own"
+    return why_fixed(loader, least_workers=1)

@@ -1,8 +1,10 @@
 """Finds out whether a dataset keeps state from one sample to the next.
 
 What it does not see: state in global variables, in attributes of classes, in
-objects of C without a pickle, in files, and in other processes; of an attribute
-only the first 64 KB as pickled, and of all only the first 200 objects."""
+objects of C without a pickle, in files, and in other processes; of a large
+attribute the content behind the first 64 KB as pickled, except for the elements'
+identities, and objects behind the first 50. Runs no code of the dataset's
+classes."""
 
 import functools
 import hashlib
@@ -14,7 +16,8 @@ import types
 from typing import Any
 
 _MAX_BYTES = 1 << 16
-_MAX_OBJECTS = 200
+_MAX_OBJECTS = 400
+_MAX_INSIDE = 50  # objects of an attribute
 _UNSEEN = b"not pickled"  # such as an open file
 
 class _Enough(Exception):
@@ -42,6 +45,10 @@ class _Digest(io.RawIOBase):
         if self._left <= 0:
             raise _Enough
 
+    def add(self, number: int) -> None:
+        """Beyond the limit."""
+        self._hash.update(str(number).encode())
+
     def value(self) -> bytes:
         return self._hash.digest()
 
@@ -66,11 +73,13 @@ class _Pickler(pickle.Pickler):
             return _stand_in, (value.__qualname__, value.__self__)
         if _is_tensor(type(value)):
             return _stand_in, (id(value), value._version, tuple(value.shape))
-        if _is_generator(type(value)) or _parts(value) is not None:
-            if len(self._objects) == _MAX_OBJECTS:
-                raise _Enough
-            self._objects.append(value)
+        is_generator = _is_generator(type(value))
+        if is_generator or _parts(value) is not None:
+            if is_generator or len(self._objects) < _MAX_INSIDE:
+                self._objects.append(value)
             return _stand_in, (id(value),)
+        if _has_python_pickle(type(value)):
+            return _stand_in, (_UNSEEN,)
         try:
             return value.__reduce_ex__(5)
         except Exception:
@@ -89,18 +98,36 @@ def _content(cell: Any) -> Any:
 
 
 def _parts(value: Any) -> "dict[str, Any] | None":
-    """Returns the attributes of an object that has no pickle of its own."""
-    if _has_own_pickle(type(value)):
+    """Returns the attributes of an object that has no pickle in C."""
+    kind = type(value)
+    if _has_own_pickle(kind) and not _has_python_pickle(kind):
         return None
-    parts = getattr(value, "__dict__", None)
+    try:
+        parts = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
     return parts if isinstance(parts, dict) else None
+
+
+_PICKLES = "__reduce_ex__", "__reduce__", "__getstate__"
 
 
 @functools.lru_cache
 def _has_own_pickle(kind: type) -> bool:
     return any(
         getattr(kind, name, None) is not getattr(object, name, None)
-        for name in ("__reduce_ex__", "__reduce__", "__getstate__")
+        for name in _PICKLES
+    )
+
+
+@functools.lru_cache
+def _has_python_pickle(kind: type) -> bool:
+    """Of the program or a package, which may change the object."""
+    return kind.__module__.partition(".")[0] not in sys.stdlib_module_names and (
+        any(
+            isinstance(getattr(kind, name, None), types.FunctionType)
+            for name in _PICKLES
+        )
     )
 
 
@@ -111,7 +138,7 @@ def _is_tensor(kind: type) -> bool:
 
 @functools.lru_cache
 def _is_generator(kind: type) -> bool:
-    return issubclass(kind, random.Random) or any(
+    return issubclass(kind, (random.Random, types.GeneratorType)) or any(
         issubclass(kind, _class(module, name))
         for module, name in (
             ("numpy.random", "Generator"),
@@ -143,6 +170,7 @@ class Look:
                 for name, part in (_parts(value) or {}).copy().items():
                     place = f"{type(value).__name__}.{name}"
                     self._add((id(value), name), place, part, objects)
+        self._alive = done.keys() | {0}
 
     def _add(
         self, key: tuple[int, str], place: str, part: Any, objects: list[Any]
@@ -160,8 +188,8 @@ class Look:
     def changed(self, earlier: "Look") -> str | None:
         """Returns an attribute that differs, if any. One that had no value
         before, or None, is not counted: files are opened late."""
-        for key, seen in self._digests.items():
-            if earlier._digests.get(key, seen) != seen:
+        for key, seen in earlier._digests.items():
+            if key[0] in self._alive and self._digests.get(key) != seen:
                 return seen[0]
         return None
 
@@ -170,12 +198,20 @@ class Look:
         return self._digests.keys() <= earlier._digests.keys()
 
 
+def _add_elements(digest: _Digest, part: Any) -> None:
+    """Of a large collection: another element has another identity."""
+    if isinstance(part, dict):
+        part = (*part.keys(), *part.values())
+    if isinstance(part, (list, tuple, set, frozenset)):
+        digest.add(hash(tuple(map(id, part))))
+
+
 def _digest(part: Any, inside: list[Any]) -> bytes:
     digest = _Digest()
     try:
         _Pickler(digest, inside).dump(part)
     except _Enough:
-        pass
+        _add_elements(digest, part)
     except Exception:
         return _UNSEEN
     return digest.value()

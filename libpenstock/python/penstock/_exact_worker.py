@@ -33,7 +33,11 @@ class StateWatch:
             look = Look(*self._roots)
         except Exception as error:
             return f"looking at the dataset failed: {error!r}"
+        if look.generator is not None:
+            return f"{look.generator} has got a random generator"
         place, last, self._last = look.changed(self._last), self._last, look
+        if self._calls == 1 and not look.is_settled(last):
+            return "worker_init_fn gives the dataset attributes"
         # Attributes that have just got a value may get another one.
         self.settled |= self._calls > 1 and look.is_settled(last)
         return place and f"the dataset changes {place}"

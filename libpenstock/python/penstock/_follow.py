@@ -56,7 +56,7 @@ class Follower:
                 wanted = processes_for(granted, self._busy(), crew.usual)
             crew.set_processes(wanted)
             # Rarely: the kernel takes a millisecond to read a size.
-            if turn & (turn - 1) == 0:
+            if self._pids and turn & (turn - 1) == 0:
                 size = _memory.process_bytes(self._pids[0])
                 crew.worker_bytes = max(crew.worker_bytes, size)
 

@@ -10,7 +10,8 @@ _MOST = 4096  # open batches
 
 def note_length(iterator: Any, index: Any) -> None:
     """After the sampler's next item."""
-    if not isinstance(index, (list, tuple)) or (
+    batched = getattr(iterator, "_auto_collation", True)
+    if not isinstance(index, (list, tuple) if batched else list) or (
         getattr(iterator, "_dataset_kind", None) != _MAP_STYLE
     ):
         return

@@ -14,6 +14,7 @@ from penstock._mark import mark_of
 from penstock._pass import Pass
 from penstock._process import Process, guarded, process
 from penstock._run_delay import begin_wait, end_wait, is_waiting
+from penstock._seeded import Position
 from penstock._split import can_split, start_iterator
 
 _VARIABLE = "PENSTOCK_ANALYZE"
@@ -32,7 +33,7 @@ def patch_loader(loader_class: Any) -> None:
 def patch_iterator(iterator_class: Any) -> None:
     stock = iterator_class.__next__
     if not hasattr(stock, STOCK):
-        counted = _counted_next(stock)
+        counted = _placed_next(_counted_next(stock))
         if _VARIABLE in os.environ:
             counted = _analysed_next(counted)
         iterator_class.__next__ = counted
@@ -81,21 +82,35 @@ def _counted_next(stock: Any) -> Any:
     def __next__(self: Any) -> Any:
         one = self.__dict__.get(_PASS)
         if one is None or one.process is not _process.current:
+            return stock(self)
+        begin(one)
+        try:
             batch = stock(self)
-        else:
-            begin(one)
-            try:
-                batch = stock(self)
-            except BaseException as error:
-                fail(one, isinstance(error, StopIteration))
-                raise
-            end(one, batch, self)
-        position = self.__dict__.get(_POSITION)
-        if position is not None:
-            position.batches += 1
+        except BaseException as error:
+            fail(one, isinstance(error, StopIteration))
+            raise
+        end(one, batch, self)
         return batch
 
     setattr(__next__, STOCK, stock)
+    return __next__
+
+
+def _placed_next(counted: Any) -> Any:
+    """Keeps the position in a seeded epoch."""
+    update = guarded(Position.update)
+
+    @functools.wraps(counted)
+    def __next__(self: Any) -> Any:
+        position = self.__dict__.get(_POSITION)
+        if position is None:
+            return counted(self)
+        try:
+            return counted(self)
+        finally:
+            update(position, self)
+
+    setattr(__next__, STOCK, getattr(counted, STOCK))
     return __next__
 
 

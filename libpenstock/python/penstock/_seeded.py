@@ -7,10 +7,13 @@ torch's own iterator runs, with its order. Any process takes the next batch.
 
 import itertools
 import os
+import random
+import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from penstock import _exact_streams, _memory
+from penstock import _memory
 from penstock._clone import clone
 from penstock._crew import Crew, CrewPlan
 from penstock._crew_epoch import Epoch, Stock, start_epoch
@@ -59,13 +62,18 @@ class _Counted:
 
 
 class Position:
-    """Where an epoch stands. batches: that the trainer got so far."""
+    """Where an epoch stands. batches: that are behind the trainer, also those
+    that failed."""
 
     def __init__(self, sampler: _Counted, batches: int, begin: dict[str, Any]):
         """begin: the random states before the epoch."""
-        self.batches = batches
+        self.batches = self._skipped = batches
         self.begin = begin
         self._sampler = sampler
+
+    def update(self, iterator: Any) -> None:
+        """After the iterator has returned a batch, or failed."""
+        self.batches = self._skipped + iterator._rcvd_idx
 
     def is_over(self) -> bool:
         return self._sampler.over and self.batches == self._sampler.items
@@ -74,7 +82,8 @@ class Position:
 class Run:
     """The epochs of a loader. A copy of the loader begins anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, loader: Any = None) -> None:
+        self.owner = loader and weakref.ref(loader)
         self.position: Position | None = None  # in the epoch that began last
         self._loaded: dict[str, Any] | None = None
         self._crew: Crew | None = None
@@ -93,34 +102,46 @@ class Run:
             wanted = max(granted, _GROWTH * own)
             room = _memory.room_bytes()
             workers = workers_that_fit(own, wanted, size, room)
-        samples = loader.batch_size or 1
-        prefetch = max(loader.prefetch_factor, -(-_OPEN_SAMPLES // samples))
+        prefetch = loader.prefetch_factor
+        sampler = loader.batch_sampler
+        samples = loader.batch_size or getattr(sampler, "batch_size", None)
+        if isinstance(samples, int) and samples > 0:
+            prefetch = max(prefetch, -(-_OPEN_SAMPLES // samples))
         skipped = self._loaded["batches"] if self._loaded else 0
         return CrewPlan(SeededSeat, workers, prefetch, own, skipped)
 
     def epoch(self, loader: Any, stock: Stock, plan: CrewPlan) -> Epoch:
         """Starts an epoch, or continues one after load()."""
-        loaded = self._loaded
-        trainers = _exact_streams.save()
-        if loaded:
-            _set_random_states(loader, loaded["random"])
-        begin = _random_states(loader)
-        part = "sampler" if loader.batch_sampler is None else "batch_sampler"
-        sampler = _Counted(getattr(loader, part), plan.skipped)
-        counted = clone(loader, **{part: sampler})
-        epoch = start_epoch(counted, stock, plan)
-        if loaded:
-            _exact_streams.load(trainers)
-        self.position = Position(sampler, plan.skipped, begin)
+        loaded, self.position, self._crew = self._loaded, None, None
+        trainers = _random_states(loader)
+        try:
+            if loaded and loaded["batches"]:
+                _set_random_states(loader, loaded["random"])
+            begin = _random_states(loader)
+            part = "sampler" if loader.batch_sampler is None else "batch_sampler"
+            sampler = _Counted(getattr(loader, part), plan.skipped)
+            counted = clone(loader, **{part: sampler})
+            epoch = start_epoch(counted, stock, plan)
+        finally:
+            if loaded and loaded["batches"]:
+                _set_random_states(loader, trainers, only_global=True)
+        if epoch.crew is not None:
+            self.position = Position(sampler, plan.skipped, begin)
         self._loaded, self._crew = None, epoch.crew
         return epoch
 
     def state(self) -> dict[str, Any]:
-        """Returns where the last epoch stands, of plain Python types."""
+        """Returns where the last epoch stands, of plain Python types. Raises
+        ValueError."""
         if self._loaded:
             return self._loaded
         now = self.position
-        if now is None or now.is_over():
+        if now is None:
+            raise ValueError(
+                "no seeded epoch of this loader has begun; a framework may "
+                "iterate another one that it made of it"
+            )
+        if now.is_over():
             return {"version": _VERSION, "batches": 0, "random": {}}
         return {
             "version": _VERSION,
@@ -128,36 +149,69 @@ class Run:
             "random": now.begin,
         }
 
-    def load(self, state: Any) -> None:
+    def load(self, loader: Any, state: Any) -> None:
         """Makes the next epoch() continue where state() was called. Raises
         ValueError."""
         if not isinstance(state, dict) or state.get("version") != _VERSION:
             raise ValueError("not a state of penstock.state_dict()")
-        batches = state.get("batches")
-        if not isinstance(batches, int) or batches < 0:
+        batches, states = state.get("batches"), state.get("random")
+        if type(batches) is not int or batches < 0:
             raise ValueError(f"the state has {batches!r} batches")
-        self._loaded = state if batches else None
+        if not isinstance(states, dict) or bool(batches) != bool(states):
+            raise ValueError("the state has no random states")
+        try:
+            known = len(loader.batch_sampler or loader.sampler)
+        except TypeError:
+            known = batches
+        if batches > known:
+            raise ValueError(
+                f"the state has {batches} batches, the loader only {known}"
+            )
+        self._loaded = state
 
 
 def run_of(loader: Any) -> Run:
-    return vars(loader).setdefault(_NAME, Run())
+    run = vars(loader).get(_NAME)
+    if run is None or not run.owner or run.owner() is not loader:
+        run = vars(loader)[_NAME] = Run(loader)
+    return run
 
 
 def _random_states(loader: Any) -> dict[str, Any]:
-    """Returns what the order of the samples and the epoch's seed follow
-    from."""
-    states = {"streams": _exact_streams.save()}
+    """Returns what the order of the samples and the epoch's seed follow from,
+    of plain Python types."""
+    states: dict[str, Any] = {
+        "torch": _state_of(sys.modules["torch"].default_generator),
+        "random": random.getstate(),
+    }
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        kind, words, *rest = numpy.get_state()
+        states["numpy"] = (kind, words.tolist(), *rest)
     for name, generator in _generators(loader):
-        states[name] = bytes(generator.get_state().tolist())
+        states[name] = _state_of(generator)
     return states
 
 
-def _set_random_states(loader: Any, states: dict[str, Any]) -> None:
-    _exact_streams.load(states["streams"])
-    for name, generator in _generators(loader):
+def _set_random_states(
+    loader: Any, states: dict[str, Any], only_global: bool = False
+) -> None:
+    _set_state(sys.modules["torch"].default_generator, states["torch"])
+    random.setstate(states["random"])
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None and "numpy" in states:
+        numpy.set_state(states["numpy"])
+    for name, generator in () if only_global else _generators(loader):
         if name in states:
-            state = generator.get_state()
-            generator.set_state(state.new_tensor(list(states[name])))
+            _set_state(generator, states[name])
+
+
+def _state_of(generator: Any) -> bytes:
+    return bytes(generator.get_state().tolist())
+
+
+def _set_state(generator: Any, state: bytes) -> None:
+    generator.set_state(generator.get_state().new_tensor(list(state)))
 
 
 def _generators(loader: Any) -> Iterator[tuple[str, Any]]:
@@ -169,5 +223,5 @@ def _generators(loader: Any) -> Iterator[tuple[str, Any]]:
         ("batch_sampler.sampler", getattr(batches, "sampler", None)),
     ):
         generator = getattr(owner, "generator", None)
-        if hasattr(generator, "get_state"):
+        if isinstance(generator, sys.modules["torch"].Generator):
             yield name, generator
