@@ -169,8 +169,27 @@ void AwayPolicy::take_turns(const AwayInput& input, AwayMoves& moves) {
   last_turn_ms_ = input.now_ms;
 }
 
-AwayMoves AwayPolicy::decide(const AwayInput& input) {
+// Parked units would take the turns of those that work.
+AwayInput AwayPolicy::without_parked(const AwayInput& all, AwayMoves& moves) {
+  AwayInput input = all;
+  std::map<int, double> active_at_ms;
+  std::erase_if(input.units, [&](const UnitObservation& unit) {
+    const auto known = active_at_ms_.find(unit.id);
+    const bool is_active =
+        known == active_at_ms_.end() || unit.run_ms > 0 || unit.runnable;
+    const double at_ms = is_active ? all.now_ms : known->second;
+    active_at_ms[unit.id] = at_ms;
+    const bool is_parked = all.now_ms - at_ms >= kParkedMs;
+    if (is_parked && unit.away) moves.bring_home.push_back(unit.id);
+    return is_parked;
+  });
+  active_at_ms_ = std::move(active_at_ms);
+  return input;
+}
+
+AwayMoves AwayPolicy::decide(const AwayInput& all) {
   AwayMoves moves;
+  const AwayInput input = without_parked(all, moves);
   watch_cores(input, moves);
   note_use(input, moves.usable);
   place_units(input, moves);

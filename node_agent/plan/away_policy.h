@@ -50,7 +50,7 @@ struct AwayMoves {
 
 class AwayPolicy {
  public:
-  AwayMoves decide(const AwayInput& input);
+  AwayMoves decide(const AwayInput& all);
 
   // An owner wants its CPU if runnable away units there get less than
   // kStarvedShare of it for this long, while it is not idle.
@@ -65,6 +65,8 @@ class AwayPolicy {
   static constexpr double kAloneGains = 2;
   // Period at which workers that deliver in order take turns on the lent CPUs.
   static constexpr double kTurnMs = 200;
+  // A unit that has neither run nor been runnable for this long is at home.
+  static constexpr double kParkedMs = 1000;
   // All units may leave only if the lent CPUs have room for the home units'
   // mean use over this time. A shorter mean would miss workers, or lenders,
   // that sleep through a tick.
@@ -79,6 +81,7 @@ class AwayPolicy {
     double idle_ms = 0;  // how long all its CPUs have idled since the recall
   };
 
+  AwayInput without_parked(const AwayInput& all, AwayMoves& moves);
   static std::map<int, CpuLoad> away_load(const AwayInput& input);
   void watch_cores(const AwayInput& input, AwayMoves& moves);
   static void wait_until_idle(const AwayInput& input,
@@ -96,6 +99,7 @@ class AwayPolicy {
 
   std::map<int, CoreState> cores_;
   std::map<int, double> placed_at_ms_;  // by unit id
+  std::map<int, double> active_at_ms_;  // by unit id
   double last_turn_ms_ = 0;
   // Exponential means over about kUseMs, in cores; nullopt: no data yet.
   std::optional<double> home_use_;  // used by the home units

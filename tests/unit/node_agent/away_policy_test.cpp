@@ -1,6 +1,8 @@
 #include "node_agent/plan/away_policy.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 
 #include "tests/unit/catch.h"
 
@@ -22,7 +24,8 @@ struct Simulation {
     }
   }
 
-  AwayMoves step(double busy) {
+  // The first `working` units work, the others are parked.
+  AwayMoves step(double busy, size_t working = SIZE_MAX) {
     AwayInput input;
     now_ms += kTick;
     input.now_ms = now_ms;
@@ -35,8 +38,8 @@ struct Simulation {
       const double share = unit.away
                                ? (1 - busy) / std::max(1.0, away)
                                : 1 / std::max(1.0, double(units.size()) - away);
-      unit.run_ms = share * kTick;
-      unit.runnable = true;
+      unit.runnable = size_t(unit.id - 100) < working;
+      unit.run_ms = unit.runnable ? share * kTick : 0;
     }
     input.units = units;
     // As in the kernel: idle time is the unused time.
@@ -226,6 +229,20 @@ TEST_CASE("in-order workers take turns away, other units keep their places") {
   CHECK(worker_moves >= 8);
   CHECK(worker_moves <= 11);
   CHECK(thread_moves == 1);
+}
+
+TEST_CASE("parked workers stay at home and take no turns") {
+  Simulation loan(4, true);
+  std::set<int> gone;
+  for (int tick = 0; tick < 200; ++tick) {
+    const AwayMoves moves = loan.step(0, 2);
+    if (tick < 60) continue;
+    gone.insert(moves.send_away.begin(), moves.send_away.end());
+    CHECK_FALSE(loan.units[2].away);
+    CHECK_FALSE(loan.units[3].away);
+    CHECK(loan.away_count() == 1);
+  }
+  CHECK(gone == std::set<int>{100, 101});
 }
 
 TEST_CASE("all units come home when the loan ends") {
