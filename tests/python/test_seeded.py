@@ -14,6 +14,7 @@ import time
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import exact_case as case
 from exact_case import torch
@@ -99,11 +100,13 @@ class StreamsTest(SeededCase):
 
     def test_order_and_the_trainers_streams_are_torchs_own(self):
         stock = case.loader(Draws(), 2, batch_size=4, shuffle=True)
+        random.seed(SEED)
         own = [[sample[0] for sample in batch] for batch in begin(stock)]
-        after = torch.rand(()), random.random
+        after = torch.rand(()), random.random()
+        random.seed(SEED)
         got = [[sample[0] for sample in batch] for batch in begin(seeded())]
         self.assertEqual(got, own)
-        self.assertEqual((torch.rand(()), random.random), after)
+        self.assertEqual((torch.rand(()), random.random()), after)
 
     def test_epochs_and_seeds_differ(self):
         loader = seeded(shuffle=False)
@@ -141,6 +144,27 @@ class StreamsTest(SeededCase):
     def test_an_error_of_a_sample_is_torchs(self):
         with self.assertRaisesRegex(LookupError, "sample 50"):
             list(begin(seeded(Broken())))
+
+    def test_a_sampler_without_a_length_and_one_without_items(self):
+        class Endless:
+            def __iter__(self):
+                return ([number] for number in range(9))
+
+        loader = seeded(batch_sampler=Endless(), batch_size=1, shuffle=False)
+        batches = begin(loader)
+        first = [next(batches) for _ in range(4)]
+        self.assertEqual(state_dict(loader)["batches"], 4)
+        other = seeded(batch_sampler=Endless(), batch_size=1, shuffle=False)
+        load_state_dict(other, state_dict(loader))
+        whole = list(begin(
+            seeded(batch_sampler=Endless(), batch_size=1, shuffle=False)))
+        self.assertEqual(first + list(begin(other)), whole)
+        self.assertEqual(list(begin(seeded([], shuffle=False))), [])
+
+    def test_a_failure_of_ours_is_not_silent(self):
+        with mock.patch("penstock._elastic.run_of", side_effect=OSError):
+            with self.assertWarnsRegex(UserWarning, "Penstock failed"):
+                self.assertEqual(len(list(seeded())), 30)
 
     def test_what_cannot_be_seeded_runs_as_in_torch_with_a_warning(self):
         for options, reason in (

@@ -63,6 +63,7 @@ def _counted_iter(stock: Any) -> Any:
         now = _begin(self)
         start = _starter(self, stock, now)
         if start is None:
+            _warn(self, "Penstock failed")
             return stock(self)
         iterator = start(self) if now is None else _start(now, self, start)
         if start.crew and start.run:

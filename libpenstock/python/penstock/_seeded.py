@@ -83,7 +83,8 @@ class Run:
     """The epochs of a loader. A copy of the loader begins anew."""
 
     def __init__(self, loader: Any = None) -> None:
-        self.owner = loader and weakref.ref(loader)
+        # Not the loader's truth: its length may be 0 or unknown.
+        self.owner = None if loader is None else weakref.ref(loader)
         self.position: Position | None = None  # in the epoch that began last
         self._loaded: dict[str, Any] | None = None
         self._crew: Crew | None = None
@@ -118,7 +119,7 @@ class Run:
             if loaded and loaded["batches"]:
                 _set_random_states(loader, loaded["random"])
             begin = _random_states(loader)
-            part = "sampler" if loader.batch_sampler is None else "batch_sampler"
+            part = _sampler_part(loader)
             sampler = _Counted(getattr(loader, part), plan.skipped)
             counted = clone(loader, **{part: sampler})
             epoch = start_epoch(counted, stock, plan)
@@ -160,7 +161,7 @@ class Run:
         if not isinstance(states, dict) or bool(batches) != bool(states):
             raise ValueError("the state has no random states")
         try:
-            known = len(loader.batch_sampler or loader.sampler)
+            known = len(getattr(loader, _sampler_part(loader)))
         except TypeError:
             known = batches
         if batches > known:
@@ -175,6 +176,11 @@ def run_of(loader: Any) -> Run:
     if run is None or not run.owner or run.owner() is not loader:
         run = vars(loader)[_NAME] = Run(loader)
     return run
+
+
+def _sampler_part(loader: Any) -> str:
+    """Returns the attribute whose items are the epoch's batches."""
+    return "sampler" if loader.batch_sampler is None else "batch_sampler"
 
 
 def _random_states(loader: Any) -> dict[str, Any]:
