@@ -88,6 +88,18 @@ class ChangeTest(unittest.TestCase):
                 self.assertIn(place, ("Data.part", "Part.count"))
                 self.assertIsNone(seen(data, lambda _: None))
 
+    def test_the_content_of_a_collection_s_subclass_is_seen(self):
+        for kind, change in (
+            (type("Table", (dict,), {}), lambda part: part.update(a=1)),
+            (type("Names", (list,), {}), lambda part: part.append(1)),
+            (type("Marks", (set,), {}), lambda part: part.add(1)),
+        ):
+            with self.subTest(kind):
+                data = Data(part=kind())
+                place = seen(data, lambda data: change(data.part))
+                self.assertEqual(place, "Data.part")
+                self.assertIsNone(seen(data, lambda _: None))
+
     def test_changes_of_arrays_are_seen(self):
         if numpy is None or torch is None:
             self.skipTest("NumPy or PyTorch is not installed")
