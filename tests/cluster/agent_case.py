@@ -30,6 +30,20 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
 
     # -- jobs -----------------------------------------------------------------
 
+    def start_busy(self, name, on_ms, off_ms, **options):
+        """A running job whose loader alternately computes and pauses: its share
+        of the CPU does not depend on the machine's speed. The loader has to do
+        it, because a trainer's CPU is reserved and never lent."""
+        busy = self.cluster.expose(embedded.build_directory() / "bin" / "busy")
+        job = self.cluster.sbatch(
+            [busy, "--workers", "1", "--processes", "--on", str(on_ms),
+             "--off", str(off_ms), "--seconds", "900", "--log",
+             f"{self.cluster.home()}/{name}.log"], flags=["--loader=auto"],
+            **options)
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job, "RUNNING")
+        return job
+
     def profile(self, name, slices):
         """Writes a profile of a job that needs this number of cores; returns
         its path."""

@@ -6,7 +6,6 @@ import pathlib
 import unittest
 
 import agent_case
-import embedded
 import python_jobs
 
 WORKERS = 4
@@ -40,27 +39,10 @@ RECENT = 30  # batches
 @unittest.skipUnless(importlib.util.find_spec("torch"),
                      "SKIPPED: python3-torch is not installed")
 class ElasticWorkers(python_jobs.JobsOfPython):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.busy = cls.cluster.expose(
-            embedded.build_directory() / "bin" / "busy")
-
     def start_training(self, name, *flags):
         self.log = pathlib.Path(self.cluster.home(), f"{name}.log")
         return self.start_python(name, TRAIN, flags, log=str(self.log),
                                  workers=WORKERS)
-
-    def start_other(self, name, on_ms, off_ms):
-        """A job whose loader computes a part of the time."""
-        job = self.cluster.sbatch(
-            [self.busy, "--workers", "1", "--processes", "--on", str(on_ms),
-             "--off", str(off_ms), "--seconds", "900", "--log",
-             f"{self.cluster.home()}/{name}.log"], gpus=0,
-            flags=["--loader=auto"])
-        self.addCleanup(self.cluster.cancel, str(job))
-        self.cluster.wait_job(job, "RUNNING")
-        return job
 
     def working(self):
         """Processes that made the latest batches."""
@@ -76,18 +58,18 @@ class ElasticWorkers(python_jobs.JobsOfPython):
                   lambda: self.working() == processes, 60)
 
     def test_as_many_processes_work_as_cpus_are_granted(self):
-        other = self.start_other("full", 1000, 0)
+        other = self.start_busy("full", 1000, 0, gpus=0)
         self.start_training("exact", "--loader-elastic=exact")
         self.wait_working(1)
         self.cluster.cancel(str(other))
-        idle = self.start_other("idle", 5, 95)
+        idle = self.start_busy("idle", 5, 95, gpus=0)
         self.wait_working(2)
         self.cluster.cancel(str(idle))
-        self.start_other("again", 1000, 0)
+        self.start_busy("again", 1000, 0, gpus=0)
         self.wait_working(1)
 
     def test_all_work_in_a_job_that_does_not_ask(self):
-        self.start_other("full", 1000, 0)
+        self.start_busy("full", 1000, 0, gpus=0)
         self.start_training("stock")
         self.wait_working(WORKERS)
 

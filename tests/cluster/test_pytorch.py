@@ -55,8 +55,6 @@ class PyTorch(agent_case.AgentCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.busy = cls.cluster.expose(
-            embedded.build_directory() / "bin" / "busy")
         cls.module = pathlib.Path(cls.cluster.directory, "bin", "python")
         source = pathlib.Path(__file__).resolve().parents[2]
         shutil.copytree(source / "libpenstock" / "python", cls.module)
@@ -90,23 +88,11 @@ class PyTorch(agent_case.AgentCase):
         print(json.dumps({"job": name, "ratios": ratios}), flush=True)
         return statistics.median(ratios)
 
-    def start_lender(self, name, on_ms, off_ms):
-        """A job whose loader alternately computes and pauses: its share of
-        the CPU does not depend on the machine's speed. The loader has to do
-        it, because a trainer's CPU is reserved and never lent."""
-        job = self.cluster.sbatch(
-            [self.busy, "--workers", "1", "--processes", "--on", str(on_ms),
-             "--off", str(off_ms), "--seconds", "900", "--log",
-             f"{self.cluster.home()}/{name}.log"], flags=["--loader=auto"])
-        self.addCleanup(self.cluster.cancel, str(job))
-        self.cluster.wait_job(job, "RUNNING")
-        return job
-
     def test_workers_borrow_and_the_job_gains(self):
         job = self.start_torch("gains")
         # PyTorch takes its two workers' batches in turn: an away worker with
         # less than half a CPU would delay the other one, and is recalled.
-        lender = self.start_lender("gainslender", 5, 10)
+        lender = self.start_busy("gainslender", 5, 10)
         gain = self.compare("gains", job)
         if embedded.PATIENCE == 1:  # emulated CPUs share fewer real ones
             self.assertGreater(gain, 1.2)
@@ -117,7 +103,7 @@ class PyTorch(agent_case.AgentCase):
                      "longer than a second to be seen idle")
     def test_a_lender_that_toggles_every_second_does_no_harm(self):
         job = self.start_torch("toggled")
-        lender = self.start_lender("toggler", 1000, 1000)
+        lender = self.start_busy("toggler", 1000, 1000)
         self.assertGreaterEqual(self.compare("toggled", job), 0.97)
         self.cluster.cancel(job, lender)
         self.check_nothing_left()

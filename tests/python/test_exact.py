@@ -207,7 +207,8 @@ class NumberTest(ExactCase):
         loader = case.loader(case.Slow(), workers=2)
         epoch = case.start(loader)
         list(case.movable(epoch))
-        time.sleep(0.3)  # all open tasks are done, all processes idle
+        idle = epoch.crew.memory.board.idle
+        self.assertTrue(case.eventually(lambda: len(idle()) == 2))
         for count in (2, 1, 2):
             epoch.crew.set_processes(count)
             begin = time.monotonic()

@@ -146,14 +146,18 @@ class Board:
     def wake(self) -> int | None:
         """Returns an idle process that has a task to do, no longer marked."""
         count = self.processes()
-        states = enumerate(self._column(_IDLE)[:count])
-        idle = [process for process, idle in states if idle]
+        idle = [process for process in self.idle() if process < count]
         tasks = self._open() if idle else []
         for process in idle:
             if self._first(tasks, process, count):
                 self._set(process, _IDLE, 0)
                 return process
         return None
+
+    def idle(self) -> list[int]:
+        """Returns the processes that wait for their bell."""
+        states = enumerate(self._column(_IDLE))
+        return [process for process, idle in states if idle]
 
     def add_time(self, process: int, spent_ns: int) -> None:
         spent_ns += self._get(process, _TASKS_NS)
