@@ -13,6 +13,7 @@ Prints JSON: a list of {"name", "value", "unit", "low", "high", "runs"}; value
 is the median, low and high are the quartiles."""
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -127,10 +128,10 @@ class Slow(Samples):
         return time.monotonic() - begin
 
 
-def slow_ratios(batch, pairs, sample_ms=2):
+def slow_ratios(batch, pairs, sample_ms):
     """Yields (torch's, seeded) rates of pairs, to that of workers of which none
     ever waits."""
-    samples = Slow(400 * batch, sample_ms, False)
+    samples = Slow(200 * batch, sample_ms, False)
 
     def relative(elastic):
         loader, seen = case.loader(samples, WORKERS, batch_size=batch), []
@@ -175,9 +176,9 @@ def main():
         times = [ms for name, ms, _ in got if name == kind]
         print(json.dumps(line(f"time to {kind}", times, "ms")))
     print(json.dumps(line("set_processes()", [c for *_, c in got], "ms")))
-    for batch in (4, 8):
-        got = list(slow_ratios(batch, arguments.pairs))
-        name = f"slow samples, batches of {batch}"
+    for sample_ms, batch in itertools.product((2, 5), (4, 8, 16)):
+        got = list(slow_ratios(batch, arguments.pairs, sample_ms))
+        name = f"slow samples of {sample_ms} ms, batches of {batch}"
         for kind, values in zip(("torch", "seeded"), zip(*got)):
             text = line(f"{name}, {kind}", values, "of the mean's")
             print(json.dumps(text), flush=True)
