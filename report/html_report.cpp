@@ -118,7 +118,7 @@ void body(Markup& page, const JobReport& report, const DrawnCourse& course) {
   breakdown_course(page, course);
   page.element("h2", "Cores: granted and used");
   cores_course(page, report, course);
-  cores_table(page, report.cores);
+  cores_table(page, report);
   page.element("h2", "Storage bandwidth: granted and used");
   bandwidth_course(page, report, course);
   bandwidth_table(page, report.bandwidth);

@@ -3,6 +3,7 @@
 
 #include "report/advice.h"
 #include "report/html_parts.h"
+#include "report/lent_gain.h"
 #include "report/text.h"
 
 namespace penstock {
@@ -152,7 +153,8 @@ void advice_section(Markup& page, const JobReport& report) {
   page.close();
 }
 
-void cores_table(Markup& page, const CoreFigures& cores) {
+void cores_table(Markup& page, const JobReport& report) {
+  const CoreFigures& cores = report.cores;
   draw_table(page, "Cores, averages over the run",
              {"", "entitled", "requested", "granted", "used", "of granted"},
              {{"loader at home", figure_text(cores.entitled),
@@ -171,6 +173,9 @@ void cores_table(Markup& page, const CoreFigures& cores) {
                            cores.loader_threads
                                ? fmt::format("{:.0f}", *cores.loader_threads)
                                : "not counted"));
+  if (const std::string text = lent_gain_text(report); !text.empty()) {
+    page.element("p", text + ".");
+  }
 }
 
 void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth) {

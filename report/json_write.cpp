@@ -6,6 +6,7 @@
 #include "report/fields.h"
 #include "report/json.h"
 #include "report/json_timeline.h"
+#include "report/lent_gain.h"
 #include "wire/field_writer.h"
 
 namespace penstock {
@@ -77,11 +78,13 @@ Json derived(const JobReport& report) {
     std::optional<double> value = prediction_error(predicted, measured);
     return value && std::isfinite(*value) ? Json(*value) : Json();
   };
+  const std::optional<double> gained = lent_gain(report);
   const Compared& ceiling = report.ceiling;
   const Compared& throughput = report.throughput;
   return {
       {"verdict", verdict(report)},
       {"recommendations", list},
+      {"lent_gain", gained ? Json(*gained) : Json()},
       {"ceiling_error_arrival", error(ceiling.predicted, ceiling.measured)},
       {"ceiling_error_corrected", error(ceiling.corrected, ceiling.measured)},
       {"throughput_error", error(throughput.predicted, throughput.measured)}};

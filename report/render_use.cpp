@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/units.h"
+#include "report/lent_gain.h"
 
 namespace penstock {
 namespace {
@@ -33,6 +34,9 @@ void render_cpu_time(const JobReport& report, Page& page) {
       "({})",
       core_h(own), share_text(ratio(own, all)), core_h(*cores.used_away),
       share_text(ratio(*cores.used_away, all))));
+  if (const std::string text = lent_gain_text(report); !text.empty()) {
+    page.line("  " + text);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "report/lent_gain.h"
 #include "samples.h"
 #include "tests/unit/catch.h"
 
@@ -55,6 +56,8 @@ TEST_CASE("JSON has the derived verdict, advice and errors") {
   CHECK(derived["recommendations"].size() == 3);
   CHECK(derived["ceiling_error_arrival"].get<double>() ==
         Approx(812.0 / 846 - 1));
+  CHECK(derived["lent_gain"].get<double>() ==
+        Approx(*lent_gain(samples::input_bound())));
   json exchange = json::parse(to_json(samples::exchange_bound()));
   CHECK(exchange["breakdown"]["exchange_stall"]["seconds"] == 90);
   REQUIRE(exchange["derived"]["recommendations"].size() == 1);
@@ -62,6 +65,7 @@ TEST_CASE("JSON has the derived verdict, advice and errors") {
         "penstock.exchange.MirrorTrainer(model, optimizer, density=0.01)");
   json none = json::parse(to_json(samples::unknown()))["derived"];
   CHECK(none["ceiling_error_arrival"].is_null());
+  CHECK(none["lent_gain"].is_null());
 }
 
 TEST_CASE("unknown is written as null, zero as zero") {
