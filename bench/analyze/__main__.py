@@ -97,7 +97,7 @@ def run(arguments, progress):
             ceiling_errors.append(found[1])
             seconds.append(found[2])
         figures = figures_of(points, ceiling_errors, seconds)
-        if jobs.PYTORCH in names:
+        if mix.PYTORCH in names:
             figures += attribution.measure(runner, loops, image)
             figures += overhead.measure(progress)
         session.leave()

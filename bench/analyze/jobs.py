@@ -7,9 +7,6 @@ import shutil
 from bench.demo import mix
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PYTORCH = "pytorch"
-# Number of cores that the loop's ceiling needs, as for res50.
-PYTORCH_DEMAND_CORES = 4 / 3
 THREADS = 2
 
 
@@ -52,27 +49,22 @@ def staged(cluster):
     target = pathlib.Path(cluster.directory, "bin", "loops")
     shutil.copytree(ROOT / "libpenstock/python/penstock", target / "penstock",
                     ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("train_torch.py", "stalled.py"):
-        shutil.copy(pathlib.Path(__file__).parent / name, target)
+    for path in ("demo/train_pytorch.py", "analyze/stalled.py"):
+        shutil.copy(ROOT / "bench" / path, target)
     return target
 
 
 def make(cluster, loops, pool, demo_mix, names):
     train = cluster.expose(cluster.build / "bin" / "penstock-train")
-    works = [of_kind(train, pool, demo_mix.kinds[name])
-             for name in names if name != PYTORCH]
-    if PYTORCH in names:
-        kind = mix.Kind(PYTORCH, "cpu", "jpeg", 32, PYTORCH_DEMAND_CORES)
-        works.append(Work(
-            PYTORCH, ("/usr/bin/python3", loops / "train_torch.py", "--workers",
-                      str(THREADS)),
-            kind.batch, pool.mountpoint / "jpeg", ".jpg", ("--cold",), False,
-            kind))
-    return works
+    programs = {mix.TRAIN: (train,),
+                mix.PYTORCH: ("/usr/bin/python3", loops / "train_pytorch.py")}
+    return [of_kind(programs, pool, demo_mix.kinds[name]) for name in names]
 
 
-def of_kind(train, pool, kind):
+def of_kind(programs, pool, kind):
     suffix = {"jpeg": ".jpg", "raw": ".ppm"}[kind.format]
-    return Work(kind.name, (train, "--threads", str(THREADS)),
-                kind.batch, pool.mountpoint / kind.format, suffix,
-                ("--direct",), kind.direct, kind)
+    cold = {mix.TRAIN: "--direct", mix.PYTORCH: "--cold"}[kind.program]
+    return Work(kind.name,
+                (*programs[kind.program], *kind.threads_option(THREADS)),
+                kind.batch, pool.mountpoint / kind.format, suffix, (cold,),
+                kind.direct, kind)

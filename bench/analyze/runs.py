@@ -2,16 +2,15 @@
 
 import contextlib
 import json
-import pathlib
 import time
 
 from bench.analyze.held import HeldJob
 from bench.demo import job_log
+from bench.demo.logged_jobs import LoggedJobs
 from bench.program import BenchError
 
 CPUS = 2
 LONG_S = 3600
-START_TIMEOUT_S = 60
 SETTLE_S = 3  # longer than a full queue of batches lasts
 SLICES_S = (5, 30)
 STEPS = 20  # target number per interval
@@ -25,37 +24,13 @@ class Runner:
         self.cluster = session.cluster
         self.progress = session.progress
         self.penstock = penstock
-        self._count = 0
-
-    def path(self, name):
-        """Returns the path of a new file, in the home of the jobs' user."""
-        self._count += 1
-        return pathlib.Path(self.cluster.home(), f"{self._count}-{name}")
+        self._jobs = LoggedJobs(session.cluster)
 
     # -- real runs --------------------------------------------------------------
 
-    @contextlib.contextmanager
     def running(self, line, flags=()):
-        """Yields (job, log) of a job that trains; cancels it at the end."""
-        log = self.path("log")
-        job = self.cluster.sbatch([*line, "--duration", LONG_S, "--log", log],
-                                  cpus=CPUS, flags=flags)
-        try:
-            self._wait_training(job, log)
-            yield job, log
-        finally:
-            self.cluster.cancel(str(job))
-            self.cluster.wait_empty()
-
-    def _wait_training(self, job, log):
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not any(line.samples > 0 for line in job_log.read(log)):
-            state = self.cluster.job(job).get("JobState", "unknown")
-            if state not in ("PENDING", "RUNNING", "CONFIGURING") or \
-                    time.monotonic() > deadline:
-                raise BenchError(f"job {job} ({state}) does not train: "
-                                 + self.cluster.output(job))
-            time.sleep(0.1)
+        """As LoggedJobs.running(), with all of the node's CPUs."""
+        return self._jobs.running([*line, "--duration", LONG_S], CPUS, flags)
 
     def rate(self, log, work, what, epochs=0):
         """Returns the samples/s of a job after a change of its limits, over at
@@ -96,7 +71,7 @@ class Runner:
     def analyze(self, work, line, amounts, budget_s):
         """Returns (findings, profile file, seconds), as an ordinary user gets
         them."""
-        profile = self.path(f"{work.name}.toml")
+        profile = self._jobs.path(f"{work.name}.toml")
         begin_s = time.monotonic()
         done = self.cluster.command(
             self.penstock, "analyze", "--json", "--save", profile, "--budget",

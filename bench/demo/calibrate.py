@@ -2,7 +2,6 @@
 before the regimes are compared."""
 
 import dataclasses
-import json
 
 from bench.demo import job_log, mix
 from bench.demo.session import Order
@@ -27,7 +26,7 @@ class Cost:
     pool_bytes: float  # read from the pool at every epoch
     accelerator_s: float
     ceiling: float     # samples/s, with one prepared batch replayed
-    profile: str       # file for --loader-model
+    profile: str       # file for --loader-model; "": none
 
     def order(self):
         return Order(self.kind, self.accelerator_s, self.profile)
@@ -42,16 +41,20 @@ class LoaderCost:
 
 
 def loader_of(kind):
-    return kind.format, kind.batch
+    return kind.program, kind.format, kind.batch
+
+
+def loader_name(kind):
+    return f"{kind.program}'s {kind.format}"
 
 
 def measure_loader(session, kind, slots):
     one = session.steady(
-        [Order(kind, NO_ACCELERATOR_S, threads="1")] * slots, SETTLE_S, COST_S,
-        f"{kind.format}: one loader thread per slice")
+        [Order(kind, NO_ACCELERATOR_S, threads=1)] * slots, SETTLE_S, COST_S,
+        f"{loader_name(kind)}: one loader thread per slice")
     every = session.steady(
-        [Order(kind, NO_ACCELERATOR_S, cpus=slots, threads=str(slots))],
-        SETTLE_S, COST_S, f"{kind.format}: {slots} loader threads")
+        [Order(kind, NO_ACCELERATOR_S, cpus=slots, threads=slots)],
+        SETTLE_S, COST_S, f"{loader_name(kind)}: {slots} loader threads")
     return LoaderCost(one.usage.jobs / sum(one.rates),
                       every.usage.jobs / sum(every.rates))
 
@@ -59,36 +62,38 @@ def measure_loader(session, kind, slots):
 def measure_kind(session, kind, loader, bytes_per_sample, pool_bytes_per_s,
                  slots):
     """Makes the kind's profile from two runs, and measures its ceiling in a
-    third. So the prediction and its check share no measurement."""
+    third. So the prediction and its check share no measurement. A program that
+    knows nothing of Penstock has no profile."""
     accelerator_s = mix.accelerator_s_per_sample(
         kind, loader.cpu_s_one, bytes_per_sample, pool_bytes_per_s / slots)
-    order = Order(kind, accelerator_s, cpus=slots, threads=str(slots))
+    order = Order(kind, accelerator_s, cpus=slots, threads=slots)
+    writes = kind.program == mix.TRAIN
     read_before = session.pool.bytes_read()
-    training, result = profile_run(session, order, "training", [])
+    lines, training = short_run(session, order, "training", writes)
     from_pool = session.pool.bytes_read() - read_before
-    cached_share = min(1.0, max(0.0, 1 - from_pool / result["bytes"]))
-    replaying, _ = profile_run(session, order, "replaying", ["--replay"])
-    profile = session.user_file(
-        f"{kind.name}.profile",
-        joined_profile(training, replaying, cached_share))
-    session.progress.live(f"{kind.name}: ceiling, one batch replayed")
-    replay = session.run_to_end(dataclasses.replace(order, arguments=(
-        "--duration", str(RUN_S), "--replay")), 60)
+    cached_share = min(1.0, max(0.0, 1 - from_pool / (
+        bytes_per_sample * lines[-1].samples)))
+    profile = ""
+    if writes:
+        _, replaying = short_run(session, order, "replaying", True, "--replay")
+        profile = session.user_file(
+            f"{kind.name}.profile",
+            joined_profile(training, replaying, cached_share))
+    lines, _ = short_run(session, order, "one batch replayed", False,
+                         "--replay")
     return Cost(kind, loader.cpu_s_one, loader.cpu_s_all,
                 bytes_per_sample * (1 - cached_share), accelerator_s,
-                job_log.rate_after_start(job_log.read(replay.log)),
-                str(profile))
+                job_log.rate_after_start(lines), str(profile))
 
 
-def profile_run(session, order, name, arguments):
-    """Makes a short run; returns the text of the profile that it writes, and
-    its --json output."""
-    path = session.user_file(f"{order.kind.name}-{name}.profile")
-    session.progress.live(f"{order.kind.name}: profile, {name}")
+def short_run(session, order, what, writes_profile, *arguments):
+    """Returns the run's log, and the text of the profile that it writes."""
+    path = session.user_file(f"{order.kind.name}-{what}.profile")
+    session.progress.live(f"{order.kind.name}: {what}")
     job = session.run_to_end(dataclasses.replace(order, arguments=(
-        "--duration", str(RUN_S), "--write-profile", path, *arguments)), 60)
-    return (path.read_text("utf-8"),
-            json.loads(job.result.read_text("utf-8")))
+        "--duration", str(RUN_S), *["--write-profile", path] * writes_profile,
+        *arguments)), 60)
+    return job_log.read(job.log), path.read_text("utf-8")
 
 
 def joined_profile(training, replaying, cached_share):
@@ -140,7 +145,7 @@ class Calibration:
         shared = loader_of(kind)
         progress = self._session.progress
         if shared not in self.loaders:
-            progress.phase(f"calibrating: the {kind.format} loader, "
+            progress.phase(f"calibrating: {loader_name(kind)} loader, "
                            f"batches of {kind.batch}")
             self.loaders[shared] = measure_loader(self._session, kind,
                                                   self._slots)

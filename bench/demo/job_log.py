@@ -10,7 +10,6 @@ class Line:
     """Counters since the job's start; t_s is CLOCK_MONOTONIC."""
     t_s: float
     samples: float
-    wait_s: float
 
 
 def parse(text):
@@ -20,8 +19,7 @@ def parse(text):
         if line.endswith("\n"):
             entry = json.loads(line)
             lines.append(Line(float(entry["t_monotonic"]),
-                              float(entry["samples"]),
-                              float(entry["wait_s"])))
+                              float(entry["samples"])))
     return lines
 
 

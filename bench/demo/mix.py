@@ -6,6 +6,8 @@ import json
 from bench.program import BenchError
 
 MIB = 1 << 20
+TRAIN = "penstock-train"
+PYTORCH = "pytorch"  # train_pytorch.py
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,12 +19,19 @@ class Kind:
     format: str           # "jpeg" or "raw" (PPM): the pool's folder
     batch: int            # samples per step
     demand_slices: float  # slices that its ceiling needs
+    program: str = TRAIN
 
     @property
     def direct(self):
         """Whether the kind reads the pool at every epoch: storage-bound kinds
         do."""
         return self.bound == "storage"
+
+    def threads_option(self, threads):
+        """Returns the program's option for this number of loader threads, or
+        workers. None: the program's own choice."""
+        option = {TRAIN: "--threads", PYTORCH: "--workers"}[self.program]
+        return [] if threads is None else [option, str(threads)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,10 +111,14 @@ def parse_kind(name, entry, entitlement_cpu_per_gpu):
     if entry["format"] not in ("jpeg", "raw"):
         raise BenchError(f"kind {name}: format={entry['format']}; "
                          "allowed: jpeg, raw")
+    program = entry.get("program", TRAIN)
+    if program not in (TRAIN, PYTORCH):
+        raise BenchError(f"kind {name}: program={program}; "
+                         f"allowed: {TRAIN}, {PYTORCH}")
     if demand <= 0 or entry["batch"] < 1:
         raise BenchError(f"kind {name}: demand and batch must be positive")
     return Kind(name, entry["bound"], entry["format"], int(entry["batch"]),
-                demand)
+                demand, program)
 
 
 def accelerator_s_per_sample(kind, cpu_s_per_sample, bytes_per_sample,

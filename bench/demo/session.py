@@ -10,7 +10,7 @@ import time
 
 import slurm_files
 
-from bench.demo import job_log, machine
+from bench.demo import job_log, machine, mix
 from bench.program import BenchError
 
 JOB_START_TIMEOUT_S = 60
@@ -23,8 +23,7 @@ POLICY = {"even": "even", "penstock": "throughput"}
 class Job:
     id: int
     kind: object         # mix.Kind
-    log: pathlib.Path    # penstock-train --log
-    result: pathlib.Path  # penstock-train --json
+    log: pathlib.Path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Order:
     accelerator_s: float
     profile: str = ""        # --loader-model, in the managed regimes
     cpus: int = 1
-    threads: str = "auto"
-    arguments: tuple = ()    # further options of penstock-train
+    threads: int | None = None  # of the loader; None: as the program chooses
+    arguments: tuple = ()    # further options of the program
 
 
 class Session:
@@ -58,19 +57,26 @@ class Session:
         self.statuses = []  # penstockd's final states, one per Penstock run
         self.pool = pool
         self._count = 0
-        self._train, self._plugin = self._stage()
+        self._stage()
 
     def _stage(self):
         """Copies the jobs' executables to a place readable by an ordinary user:
         the clone may be in /root."""
         target = pathlib.Path(self.cluster.directory)
+        build, here = self.cluster.build, pathlib.Path(__file__).parent
         copies = []
-        for name in ("bin/penstock-train", "lib/spank_penstock.so"):
-            copy = target / "staged" / pathlib.Path(name).name
+        for path in (build / "lib/spank_penstock.so",
+                     build / "bin/penstock-train", here / "train_pytorch.py"):
+            copy = target / "staged" / path.name
             copy.parent.mkdir(mode=0o755, exist_ok=True)
-            shutil.copy(self.cluster.build / name, copy)
+            shutil.copy(path, copy)
             copies.append(copy)
-        return copies
+        self._plugin, train, script = copies
+        self._programs = {mix.TRAIN: [train],
+                          mix.PYTORCH: ["/usr/bin/python3", script]}
+        # plugstack.conf names the hook in it.
+        shutil.copytree(here.parents[1] / "libpenstock" / "python",
+                        target / "bin" / "python")
 
     # -- regimes --------------------------------------------------------------
 
@@ -116,20 +122,21 @@ class Session:
     def submit(self, order):
         self._count += 1
         kind = order.kind
-        base = pathlib.Path(self.cluster.home()) / f"{kind.name}-{self._count}"
-        job_files = base.with_suffix(".log"), base.with_suffix(".json")
-        command = [self._train, "--data", self.pool.mountpoint / kind.format,
+        log = pathlib.Path(self.cluster.home(),
+                           f"{kind.name}-{self._count}.log")
+        command = [*self._programs[kind.program],
+                   "--data", self.pool.mountpoint / kind.format,
                    "--batch", kind.batch,
                    "--accelerator-s-per-sample", f"{order.accelerator_s:.9f}",
-                   "--threads", order.threads, "--seed", self._count,
-                   "--log", job_files[0], "--json", job_files[1],
+                   "--seed", self._count, "--log", log,
+                   *kind.threads_option(order.threads),
                    *["--direct"] * kind.direct, *order.arguments]
         flags = [f"--job-name={kind.name}"]
         if self.regime in POLICY:
             flags += [MANAGED]
             flags += [f"--loader-model={order.profile}"] * bool(order.profile)
         job_id = self.cluster.sbatch(command, cpus=order.cpus, flags=flags)
-        return Job(job_id, kind, *job_files)
+        return Job(job_id, kind, log)
 
     def wait_training(self, jobs):
         """Waits until every job has trained on a sample."""

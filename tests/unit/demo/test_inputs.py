@@ -20,7 +20,7 @@ class Mix(unittest.TestCase):
                   for kind in loaded.kinds.values()}
         self.assertAlmostEqual(demand["transformer"], 1 / 3)
         self.assertAlmostEqual(demand["alexnet"], 4)
-        self.assertAlmostEqual(demand["res50"], 4 / 3)
+        self.assertAlmostEqual(demand["pytorch"], 4 / 3)
         self.assertIn("storage", [kind.bound for kind in loaded.kinds.values()])
         self.assertGreater(len(loaded.schedule), 2)
         self.assertEqual(loaded.pool_bytes_per_s(2), 48 << 20)
@@ -52,6 +52,9 @@ class Mix(unittest.TestCase):
         def set_bound(data):
             data["kinds"]["res50"]["bound"] = "network"
 
+        def set_program(data):
+            data["kinds"]["pytorch"]["program"] = "bash"
+
         def set_three(data):
             data["sets"][0] = ["res50"] * 3
 
@@ -59,6 +62,7 @@ class Mix(unittest.TestCase):
             data["kinds"]["gnmt"]["batch"] = 0
 
         self.refused(set_bound, "res50: bound=network; allowed")
+        self.refused(set_program, "pytorch: program=bash; allowed")
         self.refused(set_three, "needs two kinds")
         self.refused(set_batch, "gnmt")
         with self.assertRaisesRegex(mix.BenchError, "even number"):
@@ -89,7 +93,7 @@ class Mix(unittest.TestCase):
 class JobLog(unittest.TestCase):
     def text(self, samples):
         return "".join(json.dumps({"t_monotonic": 100 + 0.5 * index,
-                                   "samples": count, "wait_s": 0.0}) + "\n"
+                                   "samples": count}) + "\n"
                        for index, count in enumerate(samples))
 
     def test_the_rate_is_the_slope_inside_the_interval(self):

@@ -1,19 +1,22 @@
 #!/usr/bin/python3
-"""A typical PyTorch training loop on a folder of JPEGs, with an emulated
-accelerator (a timed wait) and a log in penstock-train's format."""
+"""A typical PyTorch training script, which knows nothing of Penstock: JPEGs of a
+folder, a DataLoader with a fixed number of workers.
+
+The accelerator is emulated by a timed wait. The log is as penstock-train's."""
 
 import argparse
 import json
 import os
+import sys
 import time
 
 import numpy
-import penstock
 import torch
 from PIL import Image
 
 
 PASSES = 50  # passes over the folder per epoch; few files would end too early
+LOG_PERIOD_S = 0.1
 
 
 class Pictures(torch.utils.data.Dataset):
@@ -38,20 +41,32 @@ class Pictures(torch.utils.data.Dataset):
         return torch.from_numpy(pixels.transpose(2, 0, 1).copy()).float() / 255
 
 
-class Log:
-    """Writes a line at the end of a step, at most every 0.1 s."""
+class Trainer:
+    """Trains until the end's time, or until it has this number of samples."""
 
-    def __init__(self, path):
-        self._file = open(path, "w", encoding="utf-8", buffering=1)
-        self._samples, self._last_s = 0, 0.0
+    def __init__(self, arguments):
+        self._arguments = arguments
+        self._model = torch.nn.Linear(3, 1)
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=1e-3)
+        self._log = open(arguments.log, "w", encoding="utf-8", buffering=1)
+        self._end_s = time.monotonic() + arguments.duration
+        self._samples, self._logged_s = 0, 0.0
 
-    def step(self, samples):
-        self._samples += samples
+    def is_done(self):
+        return self._samples >= self._arguments.samples or \
+            time.monotonic() >= self._end_s
+
+    def step(self, batch):
+        self._optimizer.zero_grad()
+        self._model(batch[:, :, 0, 0]).sum().backward()
+        time.sleep(self._arguments.accelerator_s_per_sample * len(batch))
+        self._optimizer.step()
+        self._samples += len(batch)
         now_s = time.monotonic()
-        if now_s - self._last_s >= 0.1:
-            self._last_s = now_s
-            print(json.dumps({"t_monotonic": now_s, "samples": self._samples,
-                              "wait_s": 0}), file=self._file)
+        if now_s - self._logged_s >= LOG_PERIOD_S or self.is_done():
+            self._logged_s = now_s
+            print(json.dumps({"t_monotonic": now_s, "samples": self._samples}),
+                  file=self._log)
 
 
 def parse_arguments():
@@ -61,6 +76,8 @@ def parse_arguments():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--accelerator-s-per-sample", type=float, default=0)
     parser.add_argument("--duration", type=float, default=10)
+    parser.add_argument("--samples", type=int, default=sys.maxsize)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log", default="/dev/null")
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--replay", action="store_true")
@@ -70,19 +87,18 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     torch.set_num_threads(1)
+    torch.manual_seed(arguments.seed)
     loader = torch.utils.data.DataLoader(
         Pictures(arguments.data, arguments.cold), shuffle=True, drop_last=True,
         batch_size=arguments.batch, num_workers=arguments.workers,
         persistent_workers=arguments.workers > 0)
     if arguments.replay:
         loader = [next(iter(loader))] * 1000
-    log = Log(arguments.log)
-    end_s = time.monotonic() + arguments.duration
-    while time.monotonic() < end_s:
-        for batch in penstock.watch(loader):
-            time.sleep(arguments.accelerator_s_per_sample * len(batch))
-            log.step(len(batch))
-            if time.monotonic() >= end_s:
+    trainer = Trainer(arguments)
+    while not trainer.is_done():
+        for batch in loader:
+            trainer.step(batch)
+            if trainer.is_done():
                 break
 
 
