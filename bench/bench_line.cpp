@@ -29,6 +29,7 @@ struct BenchLine {
   std::string costs_dir;  // "": exchange-costs
   std::string database;   // of lmdb; "": generated databases
   std::string peers_dir;  // of loader; "": only Debian's loaders
+  std::vector<std::string> programs;  // of unmodified
   BenchCtldArguments ctld;
   int submissions = 1000;
 };
@@ -43,11 +44,13 @@ void add_name(CLI::App* command, BenchLine& it) {
           "exchange gradients over MPI; lmdb: the LMDB reader over MPI and "
           "stock LMDB; loader: the loader and other loaders; memory: training "
           "with less memory; staging: jobs that prepare batches together; "
-          "submit: costs of the job submit plugin")
+          "submit: costs of the job submit plugin; unmodified: training "
+          "programs that know nothing of Penstock")
       ->required()
       ->check(
           CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
-                         "lmdb", "loader", "memory", "staging", "submit"}));
+                         "lmdb", "loader", "memory", "staging", "submit",
+                         "unmodified"}));
 }
 
 void add_script_options(CLI::App* command, BenchLine& it) {
@@ -61,7 +64,7 @@ void add_script_options(CLI::App* command, BenchLine& it) {
           "analyze: of real runs [3]; cache: epochs of each figure [5]; "
           "exchange: of all ways [11]; lmdb: pairs of runs [11]; "
           "loader: of all loaders [7]; memory: of all ways to train [5]; "
-          "staging: of all jobs [5]")
+          "staging: of all jobs [5]; unmodified: of all programs [5]")
       ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", it.budget_s, "analyze: seconds of each analysis")
@@ -71,6 +74,12 @@ void add_script_options(CLI::App* command, BenchLine& it) {
       ->add_option("--peers", it.peers_dir,
                    "loader: directory made by tests/peers")
       ->check(CLI::ExistingDirectory);
+  command
+      ->add_option("--program", it.programs,
+                   "unmodified: NAME=COMMAND of a training program to run to "
+                   "its end; {data} in it is a folder of pictures")
+      ->expected(1)
+      ->take_all();
   command->add_option("--parts", it.parts, "exchange: parts to measure")
       ->delimiter(',')
       ->check(CLI::IsMember(it.parts))
@@ -153,6 +162,8 @@ std::vector<std::string> script_words(const CLI::App& command,
     add("--database", it.database);
   } else if (it.name == "loader" && !it.peers_dir.empty()) {
     add("--peers", it.peers_dir);
+  } else if (it.name == "unmodified") {
+    for (const std::string& program : it.programs) add("--program", program);
   }
   return out;
 }
