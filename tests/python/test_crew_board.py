@@ -209,6 +209,29 @@ class Play:
             raise actor.error
 
 
+class SuccessionTest(unittest.TestCase):
+    def test_every_second_task_is_of_the_same_worker(self):
+        stage = mock.Mock(held=None)
+        memory = Memory(stage, 3, 6)
+        seat = ExactSeat(0, memory, None)
+        seat._watch = Watch(None)
+        seat._done_event = threading.Event()
+        seat._show_info = lambda worker: None
+        memory.board.wanted = 1
+        for worker in range(3):
+            memory.board.judge(worker, True)
+            memory.board.finish(worker)
+            memory.board.store(worker, worker)
+            memory.write_streams(worker, b"")
+        for number in range(6):
+            memory.open_task(number, number % 3, number)
+        with mock.patch.multiple(
+            _exact_worker._exact_streams, save=bytes, load=len
+        ):
+            numbers = [seat.get(1)[0] for _ in range(6)]
+        self.assertEqual(numbers, [0, 3, 1, 4, 2, 5])
+
+
 class BoardTest(unittest.TestCase):
     def play(self, seed, workers, fatal=None, drop=False):
         play = Play(seed, workers, 60, fatal)
@@ -306,6 +329,28 @@ class RulesTest(unittest.TestCase):
         self.assertEqual(board.take(1).number, 1)
         board.finish(0)
         self.assertEqual(board.take(0).number, 2)
+
+    def test_a_process_may_ask_for_another_task_of_its_worker(self):
+        board = self.board()
+        board.wanted = 1
+        for number in (0, 1, 3):
+            self.open(board, number, number % 3)
+        self.assertEqual(board.take(0).number, 0)
+        board.finish(0)
+        self.assertEqual(board.take_again(0, 0), (2, 3, 0, False))
+        board.finish(0)
+        self.assertIsNone(board.take_again(0, 0))
+        self.assertEqual(board.idle(), [])
+        self.assertEqual(board.take(0).number, 1)
+
+    def test_a_process_to_be_parked_gets_no_other_task_of_its_worker(self):
+        board = self.board()
+        for number in (1, 4):
+            self.open(board, number, 1)
+        self.assertEqual(board.take(1).number, 1)
+        board.finish(1)
+        board.wanted = 1
+        self.assertIsNone(board.take_again(1, 1))
 
     def test_a_parked_process_takes_nothing_and_is_not_woken(self):
         board = self.board()

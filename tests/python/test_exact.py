@@ -13,6 +13,7 @@ import exact_case as case
 from exact_case import torch
 from penstock import _crew, _exact_streams, _exact_worker
 from penstock._exact_numpy import NumpyStream
+from penstock._exact_random import RandomStream
 
 SEED = random.randrange(10**6)
 
@@ -135,22 +136,44 @@ class IdentityTest(ExactCase):
         self.assertNotEqual(expected, batches)
 
 
-def draw(seed, get, set_state):
-    """Returns values of numpy's stream, between random reads and sets."""
-    numpy, rng = case.numpy.random, random.Random(seed)
-    numpy.seed(seed)
+def draw(seed, get, set_state, source, uniform, normal):
+    """Returns values of a stream, between random reads and sets."""
+    rng = random.Random(seed)
+    source.seed(seed)
     states, values = [get()], []
     for _ in range(200):
         action = rng.randrange(6)
         if action == 0:
-            values.append(numpy.rand())
+            values.append(uniform())
         elif action == 1:
-            values.append(numpy.randn())  # makes two, keeps one
+            values.append(normal())  # makes two, keeps one
         elif action == 2:
             states.append(get())
         elif action == 3:
             set_state(rng.choice(states))
     return values
+
+
+class RandomTest(unittest.TestCase):
+    def check(self):
+        """Returns whether the generator's memory was used."""
+        how = random, random.random, lambda: random.gauss(0, 1)
+        for seed in range(100):
+            fast = RandomStream()
+            self.assertEqual(
+                draw(seed, fast.get, fast.set, *how),
+                draw(seed, random.getstate, random.setstate, *how),
+            )
+        return fast._has_memory
+
+    def test_the_stream_is_read_and_set_as_by_python(self):
+        self.assertTrue(self.check())
+
+    def test_another_memory_is_not_touched(self):
+        with mock.patch("penstock._exact_random._OFFSET", 0), mock.patch(
+            "ctypes.memmove", side_effect=AssertionError
+        ):
+            self.assertFalse(self.check())
 
 
 @unittest.skipUnless(case.numpy, "python3-numpy is not installed")
@@ -159,9 +182,10 @@ class NumpyTest(unittest.TestCase):
         numpy = case.numpy.random
         for seed in range(100):
             fast = NumpyStream()
+            how = numpy, numpy.rand, numpy.randn
             self.assertEqual(
-                draw(seed, fast.get, fast.set),
-                draw(seed, numpy.get_state, numpy.set_state),
+                draw(seed, fast.get, fast.set, *how),
+                draw(seed, numpy.get_state, numpy.set_state, *how),
             )
 
     def test_numpys_memory_is_understood(self):

@@ -121,9 +121,15 @@ class Board:
         """Returns the first task that the process may do, or marks it idle."""
         found = self._first(self._open(), process, self.processes())
         self._set(process, _IDLE, found is None)
-        if found is None:
-            return None
-        word, slot = found
+        return found and self._give(process, *found)
+
+    def take_again(self, process: int, worker: int) -> Task | None:
+        """As take(), but only a task of this worker; marks nothing idle."""
+        tasks = [it for it in self._open() if it[0] % _MAX_WORKERS == worker]
+        found = self._first(tasks, process, self.processes())
+        return found and self._give(process, *found)
+
+    def _give(self, process: int, word: int, slot: int) -> Task:
         number, worker = divmod(word, _MAX_WORKERS)
         moved = self._get(worker, _LAST) != process + 1
         self._words[self._slots + slot] = _TAKEN

@@ -9,47 +9,44 @@ import ctypes
 import sys
 from typing import Any
 
-_STATE_BYTES = 624 * 4 + 4  # of MT19937: its key and position
+_KEY_BYTES = 624 * 4
+_STATE_BYTES = _KEY_BYTES + 4  # of MT19937: its key and position
 
 
 class NumpyStream:
     """For one thread."""
 
     def __init__(self) -> None:
-        self._state: Any = None  # as get_state() gave it last
-        self._memory: bytes | None = None  # at that moment
+        # The generator's, when it had no second normal value.
+        self._memory: bytes | None = None
 
     def get(self) -> Any:
-        """Returns None if numpy is not loaded."""
+        """Returns the generator's memory, or numpy's own state where that is
+        not all; None if numpy is not loaded."""
         numpy = sys.modules.get("numpy.random")
         if numpy is None:
             return None
-        if not self._is_known(numpy):
-            self._learn(numpy, numpy.get_state(legacy=False))
-        return self._state
+        if self._is_known(numpy):
+            return self._memory
+        state = numpy.get_state(legacy=False)
+        memory = None if state["has_gauss"] else _content(state)
+        self._memory = memory if memory == _memory(numpy) else None
+        return self._memory or state
 
     def set(self, state: Any) -> None:
         if state is None:
             return
         numpy = sys.modules["numpy.random"]
-        if self._is_known(numpy) and not state["has_gauss"]:
-            ctypes.memmove(_address(numpy), _content(state), _STATE_BYTES)
+        is_memory = isinstance(state, bytes)
+        if is_memory and self._is_known(numpy):
+            ctypes.memmove(_address(numpy), state, _STATE_BYTES)
         else:
-            numpy.set_state(state)
-        self._learn(numpy, state)
+            numpy.set_state(_state_of(state) if is_memory else state)
+        self._memory = state if is_memory else None
 
     def _is_known(self, numpy: Any) -> bool:
         """Returns whether nothing was drawn since."""
-        return (
-            self._memory is not None
-            and not self._state["has_gauss"]
-            and self._memory == _memory(numpy)
-        )
-
-    def _learn(self, numpy: Any, state: Any) -> None:
-        memory = _memory(numpy)
-        self._state = state
-        self._memory = memory if memory == _content(state) else None
+        return self._memory is not None and self._memory == _memory(numpy)
 
 
 def _address(numpy: Any) -> int:
@@ -72,3 +69,14 @@ def _content(state: Any) -> bytes | None:
         return None
     inner = state["state"]
     return inner["key"].tobytes() + inner["pos"].to_bytes(4, sys.byteorder)
+
+
+def _state_of(memory: bytes) -> dict[str, Any]:
+    words = memoryview(memory).cast("I").tolist()
+    inner = {"key": words[:-1], "pos": words[-1]}
+    return {
+        "bit_generator": "MT19937",
+        "state": inner,
+        "has_gauss": 0,
+        "gauss": 0.0,
+    }

@@ -2,13 +2,12 @@
 
 import ctypes
 import pickle
-import random
-import struct
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from penstock._exact_numpy import NumpyStream
+from penstock._exact_random import RandomStream
 
 
 class _Stream(NamedTuple):
@@ -27,24 +26,12 @@ def _set_torch(state: bytes) -> None:
     torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
 
 
-_WORDS = struct.Struct("625I")  # of Python's generator
-
-
-def _get_random() -> tuple:
-    version, words, gauss = random.getstate()
-    return version, _WORDS.pack(*words), gauss
-
-
-def _set_random(state: tuple) -> None:
-    version, words, gauss = state
-    random.setstate((version, _WORDS.unpack(words), gauss))
-
-
+_random = RandomStream()
 _numpy = NumpyStream()
 
 STREAMS = (
     _Stream("torch", _get_torch, _set_torch),
-    _Stream("random", _get_random, _set_random),
+    _Stream("random", _random.get, _random.set),
     _Stream("numpy", _numpy.get, _numpy.set),
 )
 

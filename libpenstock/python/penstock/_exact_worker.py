@@ -55,6 +55,7 @@ class ExactSeat(Seat):
         self._streams_of = number  # the worker whose streams the process has
         self._stored = False  # they are also in memory
         self._running: int | None = number
+        self._is_second = True  # task of the same worker in succession
 
     def begin(self, parts: dict[str, Any]) -> None:
         super().begin(parts)
@@ -88,6 +89,26 @@ class ExactSeat(Seat):
             self._memory.ring_all()
 
     def _take(self) -> Task | None:
+        task = self._take_again()
+        self._is_second = task is not None
+        if task is None:
+            task = self._take_next()
+        self._running = task and task.worker
+        return task
+
+    def _take_again(self) -> Task | None:
+        """Every second task is of the worker before: no streams are exchanged,
+        and other workers do not wait for long."""
+        if self._running is None or self._is_second:
+            return None
+        board = self._memory.board
+        with self._memory.locked():
+            board.finish(self._running)
+            task = board.take_again(self._number, self._running)
+        self._running = None
+        return task
+
+    def _take_next(self) -> Task | None:
         board = self._memory.board
         at_home = self._streams_of == self._number
         if not self._stored and not (at_home and board.all_work()):
@@ -99,7 +120,6 @@ class ExactSeat(Seat):
                 board.finish(self._running)
             task = board.take(self._number)
             wake = board.wake()
-        self._running = task and task.worker
         if wake is not None:
             self._memory.ring(wake)
         return task
