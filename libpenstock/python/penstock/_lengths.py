@@ -10,22 +10,26 @@ _MOST = 4096  # open batches
 
 def note_length(iterator: Any, index: Any) -> None:
     """After the sampler's next item."""
-    batched = getattr(iterator, "_auto_collation", True)
+    known = vars(iterator)
+    batched = known.get("_auto_collation", True)
     if not isinstance(index, (list, tuple) if batched else list) or (
-        getattr(iterator, "_dataset_kind", None) != _MAP_STYLE
+        known.get("_dataset_kind") != _MAP_STYLE
     ):
         return
-    lengths = vars(iterator).setdefault(_LENGTHS, {})
+    lengths = known.get(_LENGTHS)
+    if lengths is None:
+        lengths = known[_LENGTHS] = {}
     if len(lengths) > _MOST:
         lengths.clear()
     # The number of the batch, with worker processes.
-    lengths[getattr(iterator, "_send_idx", -1)] = len(index)
+    lengths[known.get("_send_idx", -1)] = len(index)
 
 
 def take_length(iterator: Any) -> int | None:
     """Returns the length of the batch that the iterator has just returned;
     None if unknown."""
-    lengths = vars(iterator).get(_LENGTHS)
-    if not lengths or not getattr(iterator, "_in_order", True):
+    known = vars(iterator)
+    lengths = known.get(_LENGTHS)
+    if not lengths or not known.get("_in_order", True):
         return None
-    return lengths.pop(getattr(iterator, "_rcvd_idx", 0) - 1, None)
+    return lengths.pop(known.get("_rcvd_idx", 0) - 1, None)

@@ -71,10 +71,9 @@ class _Waits(threading.local):
         self.pending_ns = 0
         self.read_ns = 0  # moment of the last reading
 
-    def lap_ns(self) -> int:
+    def lap_ns(self, now_ns: int) -> int:
         """Reads at most once in 1 ms. Run delay in between belongs to the
         wait or the step in which the next reading falls."""
-        now_ns = time.monotonic_ns()
         if now_ns - self.read_ns < _READ_PERIOD_NS:
             return 0
         self.read_ns = now_ns
@@ -96,21 +95,22 @@ os.register_at_fork(after_in_child=_begin_anew)
 def begin_wait() -> int:
     """Begins a wait of the calling thread for data. Waits may be nested.
     Returns its beginning, of time.monotonic_ns()."""
-    waits = _waits
-    lap_ns = waits.lap_ns()
+    waits, now_ns = _waits, time.monotonic_ns()
+    lap_ns = waits.lap_ns(now_ns)
     if waits.depth == 0:
         waits.pending_ns += lap_ns
     waits.depth += 1
-    return time.monotonic_ns()
+    return now_ns
 
 
 def end_wait() -> int:
     """Ends a wait. The run delay during the wait is part of the wait. Returns
     its end."""
-    waits = _waits
-    waits.lap_ns()
-    waits.depth = max(0, waits.depth - 1)
-    return time.monotonic_ns()
+    waits, now_ns = _waits, time.monotonic_ns()
+    waits.lap_ns(now_ns)
+    if waits.depth > 0:
+        waits.depth -= 1
+    return now_ns
 
 
 def is_waiting() -> bool:
