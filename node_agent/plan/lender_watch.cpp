@@ -39,12 +39,14 @@ double LenderWatch::lent_figure() const { return mean(lent_); }
 LenderWatch::Verdict LenderWatch::look(const Look& look) {
   if (!first_look_s_) first_look_s_ = look.now_s;
   is_idle_ = look.is_idle;
+  const bool is_lent = look.lent_cpu_s > lent_cpu_s_;
+  lent_cpu_s_ = look.lent_cpu_s;
   if (look.figure && look.is_rate != is_rate_) {
     is_rate_ = look.is_rate;  // rates and shares cannot be compared
     unlent_.clear();
     lent_.clear();
   }
-  if (!look.lent) {
+  if (!is_lent) {
     lent_.clear();
     if (look.figure) keep_last(unlent_, *look.figure, kUnlentKept);
     return Verdict::kGoOn;

@@ -11,7 +11,10 @@ class LenderWatch {
  public:
   struct Look {
     double now_s = 0;
-    bool lent = false;  // the job's CPUs are lent to others
+    // CPU time so far that others have used on the job's CPUs. A period without
+    // any counts as one without a loan: who computes on all CPUs gets less of
+    // them from the system than who did so beside an idle neighbour.
+    double lent_cpu_s = 0;
     // The job's performance, higher is better: samples/s, or for a job without
     // progress pages the share of the wanted CPU time that it got. nullopt: no
     // data in this period.
@@ -49,6 +52,7 @@ class LenderWatch {
 
   std::deque<double> unlent_;
   std::deque<double> lent_;
+  double lent_cpu_s_ = 0;  // at the last look
   bool is_rate_ = false;
   bool is_idle_ = false;
   std::optional<double> first_look_s_;

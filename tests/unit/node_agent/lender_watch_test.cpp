@@ -12,6 +12,7 @@ namespace {
 struct Watched {
   LenderWatch watch;
   double now_s = 100;
+  double lent_cpu_s = 0;
   uint32_t noise = 12345;
   int measure = 0;  // verdicts so far
 
@@ -24,8 +25,8 @@ struct Watched {
       noise = noise * 1664525 + 1013904223;  // the same in every run
       const double part = double(noise >> 8) / double(1 << 24) - 0.5;
       now_s += 1;
-      const auto verdict =
-          watch.look({now_s, lent, figure + band * part, is_rate});
+      const auto verdict = watch.look(
+          {now_s, lent_cpu_s += lent ? 0.5 : 0, figure + band * part, is_rate});
       suffered += verdict == LenderWatch::Verdict::kSuffers;
       measure += verdict == LenderWatch::Verdict::kMeasure;
     }
@@ -46,7 +47,7 @@ TEST_CASE("a job lends only after its baseline is complete") {
 
 TEST_CASE("a job without figures lends after kPatience_s seconds") {
   LenderWatch watch;
-  CHECK(watch.look({100, false, {}, false}) == LenderWatch::Verdict::kGoOn);
+  CHECK(watch.look({.now_s = 100}) == LenderWatch::Verdict::kGoOn);
   CHECK_FALSE(watch.may_lend(100 + LenderWatch::kPatience_s - 1));
   CHECK(watch.may_lend(100 + LenderWatch::kPatience_s));
 }
@@ -60,7 +61,8 @@ TEST_CASE("an idle job lends at once and is measured once it is busy") {
   int looks = 0;
   while (verdict == LenderWatch::Verdict::kGoOn && looks < 30) {
     ++looks;
-    verdict = watch.look({.now_s = 100.0 + looks, .lent = true, .figure = 0.9});
+    verdict = watch.look(
+        {.now_s = 100.0 + looks, .lent_cpu_s = 1.0 + looks, .figure = 0.9});
   }
   CHECK(verdict == LenderWatch::Verdict::kMeasure);
   CHECK(looks == int(LenderWatch::kJudged));
@@ -123,4 +125,19 @@ TEST_CASE("a rate is never compared with a share of CPU time") {
   job.look(int(LenderWatch::kBaseline), false, 200);
   REQUIRE(job.watch.may_lend(job.now_s));
   CHECK(job.look(int(LenderWatch::kJudged), true, 150) == 1);
+}
+
+TEST_CASE("a lender that pauses is judged only while its CPUs are used") {
+  Watched job;
+  job.look(10, false, 0.998, 0.002, false);  // beside an idle neighbour
+  int suffered = 0;
+  for (int phases = 0; phases < 20; ++phases) {
+    for (int i = 0; i < 4; ++i) {  // pauses, and somebody uses its CPU
+      job.lent_cpu_s += 1;
+      job.watch.look({job.now_s += 1, job.lent_cpu_s, {}, false, true});
+    }
+    suffered += job.look(1, true, 0.95, 0.002, false);
+    suffered += job.look(5, false, 0.975, 0.002, false);
+  }
+  CHECK(suffered == 0);
 }
