@@ -28,14 +28,19 @@ class Rates(unittest.TestCase):
 
 @unittest.skipUnless(OPTIMUM.exists(), "SKIPPED: Clp is not installed")
 class Optimum(unittest.TestCase):
-    def share(self, computes, ceiling=400):
-        return toggling.optimal_share(OPTIMUM, 100, 180, ceiling, computes)
+    def share(self, computes, ceiling=400, cores=2):
+        return toggling.optimal_share(OPTIMUM, cores, (100, 180), ceiling,
+                                      computes)
 
     def test_a_computing_lender_leaves_one_cpu(self):
         self.assertAlmostEqual(self.share(True), 100 / 400)
 
     def test_a_pausing_lender_leaves_two(self):
         self.assertAlmostEqual(self.share(False), 180 / 400)
+
+    def test_what_else_runs_takes_a_part(self):
+        self.assertAlmostEqual(self.share(True, cores=1.9), 90 / 400)
+        self.assertAlmostEqual(self.share(False, cores=1.9), 172 / 400)
 
     def test_the_ceiling_limits_what_two_cpus_bring(self):
         self.assertAlmostEqual(self.share(False, 150), 1)
