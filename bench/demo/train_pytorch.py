@@ -21,17 +21,26 @@ LOG_PERIOD_S = 0.1
 
 class Pictures(torch.utils.data.Dataset):
     """cold: drop every file from the page cache before reading it. This
-    emulates a data set much larger than memory. Files on tmpfs stay."""
+    emulates a data set much larger than memory. Files on tmpfs stay. replay:
+    each worker prepares one picture only, so that data is never late."""
 
-    def __init__(self, folder, cold):
+    def __init__(self, folder, cold, replay):
         self.paths = sorted(entry.path for entry in os.scandir(folder)
                             if entry.name.endswith(".jpg"))
-        self.cold = cold
+        self.cold, self.replay = cold, replay
+        self.prepared = None
 
     def __len__(self):
         return PASSES * len(self.paths)
 
     def __getitem__(self, index):
+        if not self.replay:
+            return self.prepare(index)
+        if self.prepared is None:
+            self.prepared = self.prepare(index)
+        return self.prepared
+
+    def prepare(self, index):
         with open(self.paths[index % len(self.paths)], "rb") as file:
             if self.cold:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -89,11 +98,10 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)
     loader = torch.utils.data.DataLoader(
-        Pictures(arguments.data, arguments.cold), shuffle=True, drop_last=True,
-        batch_size=arguments.batch, num_workers=arguments.workers,
+        Pictures(arguments.data, arguments.cold, arguments.replay),
+        shuffle=True, drop_last=True, batch_size=arguments.batch,
+        num_workers=arguments.workers,
         persistent_workers=arguments.workers > 0)
-    if arguments.replay:
-        loader = [next(iter(loader))] * 1000
     trainer = Trainer(arguments)
     while not trainer.is_done():
         for batch in loader:
