@@ -100,6 +100,52 @@ class ChangeTest(unittest.TestCase):
                 self.assertEqual(place, "Data.part")
                 self.assertIsNone(seen(data, lambda _: None))
 
+    def test_collections_that_contain_themselves_are_seen(self):
+        class Attributes(dict):
+            def __init__(self):
+                self.__dict__ = self
+
+        class Node(list):
+            parent = None
+
+        attributes, root, leaf = Attributes(), Node(), Node()
+        root.append(leaf)
+        leaf.parent = root
+        for part, change in (
+            (attributes, lambda: attributes.update(count=1)),
+            (root, lambda: leaf.append(1)),
+        ):
+            data = Data(part=part)
+            self.assertIsNone(seen(data, lambda _: None))
+            self.assertEqual(seen(data, lambda _: change()), "Data.part")
+
+    def test_the_keys_of_a_large_dict_are_seen(self):
+        data = Data(part=dict.fromkeys(range(10**5), True))
+
+        def replace_one(data):
+            del data.part[50_000]
+            data.part[-1] = True
+
+        self.assertIsNone(seen(data, lambda _: None))
+        self.assertEqual(seen(data, replace_one), "Data.part")
+
+    def test_no_method_of_a_collection_runs(self):
+        def fail(*_):
+            raise AssertionError
+
+        names = "__iter__", "__len__", "__reversed__", "__getitem__", "items"
+        for base, part in (
+            (list, range(10**5)),
+            (tuple, range(10**5)),
+            (set, range(10**5)),
+            (frozenset, range(10**5)),
+            (dict, [(number, number) for number in range(10**5)]),
+        ):
+            methods = dict.fromkeys((*names, "values"), fail)
+            kind = type("Own", (base,), methods)
+            for inside in (kind(part), [kind(part)]):
+                self.assertIsNone(seen(Data(part=inside), lambda _: None))
+
     def test_changes_of_arrays_are_seen(self):
         if numpy is None or torch is None:
             self.skipTest("NumPy or PyTorch is not installed")

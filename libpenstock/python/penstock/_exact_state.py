@@ -19,7 +19,7 @@ from typing import Any
 _MAX_BYTES = 1 << 16
 _MAX_OBJECTS = 400
 _MAX_INSIDE = 50  # objects of an attribute
-_MAX_ELEMENTS = 10_000  # at each end of a large collection
+_MAX_ELEMENTS = 500_000  # at each end of a large collection
 _UNSEEN = b"not pickled"  # such as an open file
 
 class _Enough(Exception):
@@ -76,9 +76,10 @@ class _Pickler(pickle.Pickler):
         if _is_tensor(type(value)):
             return _stand_in, (id(value), value._version, tuple(value.shape))
         is_generator = _is_generator(type(value))
-        content = _elements(value)
-        if content is not None:  # of a subclass
-            return _stand_in, (content, getattr(value, "__dict__", None))
+        if isinstance(value, _COLLECTIONS):  # of a subclass
+            # Pickle knows the object before it looks into it: it may be its own
+            # attribute or element.
+            return _stand_in, (), _dict_of(value), *_elements(value)
         if is_generator or _parts(value) is not None:
             if is_generator or len(self._objects) < _MAX_INSIDE:
                 self._objects.append(value)
@@ -107,6 +108,10 @@ def _parts(value: Any) -> "dict[str, Any] | None":
     kind = type(value)
     if _has_own_pickle(kind) and not _has_python_pickle(kind):
         return None
+    return _dict_of(value)
+
+
+def _dict_of(value: Any) -> "dict[str, Any] | None":
     try:
         parts = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -203,25 +208,39 @@ class Look:
         return self._digests.keys() <= earlier._digests.keys()
 
 
-def _elements(value: Any) -> "list[Any] | None":
-    """Returns those of a collection, whatever its class makes of them."""
-    for base in (list, tuple, set, frozenset):
-        if isinstance(value, base):
-            return list(base.__iter__(value))
-    return list(dict.items(value)) if isinstance(value, dict) else None
+_COLLECTIONS = dict, list, tuple, set, frozenset
+
+
+def _elements(value: Any) -> "tuple[Any, Any]":
+    """Returns the elements and the items of a collection, as its base class has
+    them: one of the two is None."""
+    if isinstance(value, dict):
+        return None, iter(dict.items(value))
+    base = next(base for base in _COLLECTIONS if isinstance(value, base))
+    return base.__iter__(value), None
 
 
 def _add_elements(digest: _Digest, part: Any) -> None:
     """Of a large collection: another element has another identity."""
-    if isinstance(part, dict):
-        part = part.values()
-    if isinstance(part, (set, frozenset)):
-        part = list(part)
-    if not isinstance(part, (list, tuple, type({}.values()))):
+    if not isinstance(part, _COLLECTIONS):
         return
-    first = itertools.islice(part, _MAX_ELEMENTS)
-    last = itertools.islice(reversed(part), _MAX_ELEMENTS)
-    digest.add(hash((len(part), *map(id, first), *map(id, last))))
+    if isinstance(part, dict):
+        items: Any = dict.items(part)
+        joined: Any = itertools.chain.from_iterable
+        first: Any = joined(itertools.islice(items, _MAX_ELEMENTS))
+        last: Any = joined(itertools.islice(reversed(items), _MAX_ELEMENTS))
+        size = dict.__len__(part)
+    elif isinstance(part, (list, tuple)):
+        base: Any = list if isinstance(part, list) else tuple
+        first = base.__getitem__(part, slice(_MAX_ELEMENTS))
+        last = base.__getitem__(part, slice(-_MAX_ELEMENTS, None))
+        size = base.__len__(part)
+    else:  # has no order, and no last elements
+        base = set if isinstance(part, set) else frozenset
+        elements = base.__iter__(part)
+        first, last = itertools.islice(elements, 2 * _MAX_ELEMENTS), ()
+        size = base.__len__(part)
+    digest.add(hash((size, *map(id, first), *map(id, last))))
 
 
 def _digest(part: Any, inside: list[Any]) -> bytes:
@@ -230,6 +249,8 @@ def _digest(part: Any, inside: list[Any]) -> bytes:
         _Pickler(digest, inside).dump(part)
     except _Enough:
         _add_elements(digest, part)
+    except RecursionError:
+        raise  # nothing is known: it counts as state
     except Exception:
         return _UNSEEN
     return digest.value()
