@@ -164,16 +164,26 @@ class RandomTest(unittest.TestCase):
                 draw(seed, fast.get, fast.set, *how),
                 draw(seed, random.getstate, random.setstate, *how),
             )
-        return fast._has_memory
+        return fast._known is not None
 
     def test_the_stream_is_read_and_set_as_by_python(self):
         self.assertTrue(self.check())
 
     def test_another_memory_is_not_touched(self):
-        with mock.patch("penstock._exact_random._OFFSET", 0), mock.patch(
-            "ctypes.memmove", side_effect=AssertionError
-        ):
+        with mock.patch("penstock._exact_random._OFFSET", 0):
             self.assertFalse(self.check())
+
+    def test_a_replaced_generator_is_left_to_python(self):
+        fast = RandomStream()
+        fast.get()
+        other = random.Random(7)
+        with mock.patch.multiple(
+            random, getstate=other.getstate, setstate=other.setstate
+        ):
+            state = fast.get()
+            value = other.random()
+            fast.set(state)
+            self.assertEqual(other.random(), value)
 
 
 @unittest.skipUnless(case.numpy, "python3-numpy is not installed")

@@ -39,7 +39,8 @@ class NumpyStream:
         numpy = sys.modules["numpy.random"]
         is_memory = isinstance(state, bytes)
         if is_memory and self._is_known(numpy):
-            ctypes.memmove(_address(numpy), state, _STATE_BYTES)
+            # Not memmove(), which lets go of Python's lock.
+            (ctypes.c_char * _STATE_BYTES).from_address(_address(numpy)).raw = state
         else:
             numpy.set_state(_state_of(state) if is_memory else state)
         self._memory = state if is_memory else None

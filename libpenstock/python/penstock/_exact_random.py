@@ -17,36 +17,52 @@ class RandomStream:
     """For one thread."""
 
     def __init__(self) -> None:
-        self._has_memory: bool | None = None  # None: not tried yet
+        # The generator whose memory was seen to hold its state.
+        self._known: Any = None
 
     def get(self) -> tuple:
         """Returns the words as bytes, and the second normal value."""
-        if self._has_memory is None:
-            self._has_memory = _memory() == _own_words()
-        words = _memory() if self._has_memory else _own_words()
-        return words, random._inst.gauss_next  # type: ignore[attr-defined]
+        source = _source()
+        if source is None or source is not self._known:
+            words, gauss = _state()
+            if source is not None and _memory(source) == words:
+                self._known = source
+            return words, gauss
+        return _memory(source), source.gauss_next
 
     def set(self, state: tuple) -> None:
         words, gauss = state
-        if self._has_memory:
-            moved = words[-_POSITION_BYTES:] + words[:-_POSITION_BYTES]
-            ctypes.memmove(_address(), moved, _WORDS.size)
-            random._inst.gauss_next = gauss  # type: ignore[attr-defined]
-        else:
+        source = _source()
+        if source is None or source is not self._known:
             version = random.getstate()[0]
             random.setstate((version, _WORDS.unpack(words), gauss))
+            return
+        moved = words[-_POSITION_BYTES:] + words[:-_POSITION_BYTES]
+        # Not memmove(), which lets go of Python's lock.
+        _buffer(source).raw = moved
+        source.gauss_next = gauss
 
 
-def _address() -> int:
-    return id(random._inst) + _OFFSET  # type: ignore[attr-defined]
+def _source() -> Any:
+    """Returns the generator of the module's functions, if it is Python's own,
+    whose memory is large enough."""
+    source = getattr(random.getstate, "__self__", None)
+    is_own = type(source) is random.Random
+    size = random.Random.__base__.__basicsize__  # type: ignore[union-attr]
+    return source if is_own and size >= _OFFSET + _WORDS.size else None
 
 
-def _memory() -> bytes:
+def _buffer(source: Any) -> Any:
+    return (ctypes.c_char * _WORDS.size).from_address(id(source) + _OFFSET)
+
+
+def _memory(source: Any) -> bytes:
     """Returns what would be the words, from the object's memory."""
-    found = ctypes.string_at(_address(), _WORDS.size)
+    found = _buffer(source).raw
     return found[_POSITION_BYTES:] + found[:_POSITION_BYTES]
 
 
-def _own_words() -> bytes:
-    words: Any = random.getstate()[1]
-    return _WORDS.pack(*words)
+def _state() -> tuple:
+    words: Any
+    _, words, gauss = random.getstate()
+    return _WORDS.pack(*words), gauss
