@@ -155,12 +155,15 @@ bool Rebalancer::is_outdated() const {
 // bandwidth).
 void Rebalancer::watch_lenders(uint64_t now_ns) {
   const double now_s = double(now_ns) * 1e-9;
+  std::set<uint64_t> lenders;
+  for (const auto& [cpu, lender] : lender_of_cpu_) lenders.insert(lender);
   bool suffered = false;
   for (auto& [id, job] : node_.registry.jobs()) {
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
     if (job.measured_limit) continue;
     LenderWatch::Look look;
     look.now_s = now_s;
+    look.lent = lenders.contains(id);
     look.lent_cpu_s = job.totals.lent_cpu_s;
     look.is_rate = job.reports();
     if (!look.is_rate) {

@@ -39,15 +39,19 @@ double LenderWatch::lent_figure() const { return mean(lent_); }
 LenderWatch::Verdict LenderWatch::look(const Look& look) {
   if (!first_look_s_) first_look_s_ = look.now_s;
   is_idle_ = look.is_idle;
-  const bool is_lent = look.lent_cpu_s > lent_cpu_s_;
+  const bool is_used = look.lent_cpu_s > lent_cpu_s_;
   lent_cpu_s_ = look.lent_cpu_s;
   if (look.figure && look.is_rate != is_rate_) {
     is_rate_ = look.is_rate;  // rates and shares cannot be compared
     unlent_.clear();
     lent_.clear();
   }
-  if (!is_lent) {
+  if (!look.lent) {
     lent_.clear();
+    uses_.clear();
+  }
+  if (look.figure && look.lent) keep_last(uses_, is_used ? 1 : 0, kUnlentKept);
+  if (!look.lent || !is_used) {
     if (look.figure) keep_last(unlent_, *look.figure, kUnlentKept);
     return Verdict::kGoOn;
   }
@@ -61,7 +65,8 @@ LenderWatch::Verdict LenderWatch::look(const Look& look) {
   const double loss = unlent_figure() - lent_figure();
   const double chance =
       kChance * std::sqrt(variance_of_mean(unlent_) + variance_of_mean(lent_));
-  if (loss <= (1 - kSuffers) * unlent_figure() || loss <= chance) {
+  const bool is_small = loss * mean(uses_) <= (1 - kSuffers) * unlent_figure();
+  if (is_small || loss <= chance) {
     return Verdict::kGoOn;
   }
   barred_until_s_ = look.now_s + kBarred_s;

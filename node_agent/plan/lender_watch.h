@@ -11,9 +11,10 @@ class LenderWatch {
  public:
   struct Look {
     double now_s = 0;
-    // CPU time so far that others have used on the job's CPUs. A period without
-    // any counts as one without a loan: who computes on all CPUs gets less of
-    // them from the system than who did so beside an idle neighbour.
+    bool lent = false;  // the job's CPUs are lent to others
+    // CPU time so far that others have used on the job's CPUs. A period of a
+    // loan without any belongs to the baseline: a job gets less of a CPU while
+    // all are busy than it got beside an idle neighbour.
     double lent_cpu_s = 0;
     // The job's performance, higher is better: samples/s, or for a job without
     // progress pages the share of the wanted CPU time that it got. nullopt: no
@@ -26,7 +27,9 @@ class LenderWatch {
   enum class Verdict {
     kGoOn,
     kMeasure,  // no baseline: return the CPUs until there is one
-    kSuffers,  // the loss is over 2 % and statistically significant
+    // The loss in used periods is statistically significant, and over 2 % of
+    // the loan's whole time.
+    kSuffers,
   };
   // Call once a period. After kMeasure or kSuffers, may_lend() is false for a
   // while.
@@ -51,8 +54,9 @@ class LenderWatch {
   static constexpr size_t kUnlentKept = 30;
 
   std::deque<double> unlent_;
-  std::deque<double> lent_;
-  double lent_cpu_s_ = 0;  // at the last look
+  std::deque<double> lent_;  // in used periods
+  std::deque<double> uses_;  // of a loan's last periods: 1, or 0 if unused
+  double lent_cpu_s_ = 0;    // at the last look
   bool is_rate_ = false;
   bool is_idle_ = false;
   std::optional<double> first_look_s_;

@@ -13,6 +13,7 @@ struct Watched {
   LenderWatch watch;
   double now_s = 100;
   double lent_cpu_s = 0;
+  double used_cpu_s = 0.5;  // by others, in a period of a loan
   uint32_t noise = 12345;
   int measure = 0;  // verdicts so far
 
@@ -25,11 +26,19 @@ struct Watched {
       noise = noise * 1664525 + 1013904223;  // the same in every run
       const double part = double(noise >> 8) / double(1 << 24) - 0.5;
       now_s += 1;
-      const auto verdict = watch.look(
-          {now_s, lent_cpu_s += lent ? 0.5 : 0, figure + band * part, is_rate});
+      if (lent) lent_cpu_s += used_cpu_s;
+      const auto verdict =
+          watch.look({now_s, lent, lent_cpu_s, figure + band * part, is_rate});
       suffered += verdict == LenderWatch::Verdict::kSuffers;
       measure += verdict == LenderWatch::Verdict::kMeasure;
     }
+    return suffered;
+  }
+  // Of a loan whose CPUs nobody uses.
+  int look_unused(int times, double figure, double band) {
+    used_cpu_s = 0;
+    const int suffered = look(times, true, figure, band, false);
+    used_cpu_s = 0.5;
     return suffered;
   }
 };
@@ -61,8 +70,10 @@ TEST_CASE("an idle job lends at once and is measured once it is busy") {
   int looks = 0;
   while (verdict == LenderWatch::Verdict::kGoOn && looks < 30) {
     ++looks;
-    verdict = watch.look(
-        {.now_s = 100.0 + looks, .lent_cpu_s = 1.0 + looks, .figure = 0.9});
+    verdict = watch.look({.now_s = 100.0 + looks,
+                          .lent = true,
+                          .lent_cpu_s = 1.0 + looks,
+                          .figure = 0.9});
   }
   CHECK(verdict == LenderWatch::Verdict::kMeasure);
   CHECK(looks == int(LenderWatch::kJudged));
@@ -127,17 +138,31 @@ TEST_CASE("a rate is never compared with a share of CPU time") {
   CHECK(job.look(int(LenderWatch::kJudged), true, 150) == 1);
 }
 
-TEST_CASE("a lender that pauses is judged only while its CPUs are used") {
+TEST_CASE("busy neighbours between the uses of a loan are not the loan") {
   Watched job;
   job.look(10, false, 0.998, 0.002, false);  // beside an idle neighbour
   int suffered = 0;
   for (int phases = 0; phases < 20; ++phases) {
     for (int i = 0; i < 4; ++i) {  // pauses, and somebody uses its CPU
       job.lent_cpu_s += 1;
-      job.watch.look({job.now_s += 1, job.lent_cpu_s, {}, false, true});
+      job.watch.look({job.now_s += 1, true, job.lent_cpu_s, {}, false, true});
     }
     suffered += job.look(1, true, 0.95, 0.002, false);
-    suffered += job.look(5, false, 0.975, 0.002, false);
+    suffered += job.look_unused(4, 0.975, 0.002);
   }
   CHECK(suffered == 0);
+}
+
+TEST_CASE("a loan that is used now and then is judged by what it costs") {
+  for (const int unused : {1, 4, 9}) {
+    INFO(unused);
+    Watched job;
+    job.look(10, false, 0.998, 0.002, false);
+    int suffered = 0;
+    for (int i = 0; i < 30; ++i) {
+      suffered += job.look(1, true, 0.5, 0.002, false);
+      suffered += job.look_unused(unused, 0.998, 0.002);
+    }
+    CHECK(suffered > 0);
+  }
 }
