@@ -5,6 +5,7 @@ import dataclasses
 
 from bench.demo import job_log, mix
 from bench.demo.session import Order
+from bench.program import BenchError
 
 # Without accelerator time, only the loader bounds a job.
 NO_ACCELERATOR_S = 1e-6
@@ -93,7 +94,12 @@ def short_run(session, order, what, writes_profile, *arguments):
     job = session.run_to_end(dataclasses.replace(order, arguments=(
         "--duration", str(RUN_S), *["--write-profile", path] * writes_profile,
         *arguments)), 60)
-    return job_log.read(job.log), path.read_text("utf-8")
+    lines = job_log.read(job.log)
+    if not any(line.samples > 0 for line in lines) or \
+            job_log.rate_after_start(lines) is None:
+        raise BenchError(f"{order.kind.name}, {what}: the job has logged too "
+                         f"little in {RUN_S} s")
+    return lines, path.read_text("utf-8")
 
 
 def joined_profile(training, replaying, cached_share):

@@ -7,6 +7,7 @@ import time
 
 from bench.demo import job_log, mix
 from bench.demo.sets import regime_order
+from bench.program import BenchError
 
 TIMEOUT_S = 900
 
@@ -33,7 +34,7 @@ def measure(session, demo_mix, costs, rounds, report_directory):
 
 
 def run_schedule(session, demo_mix, costs, report_directory):
-    jobs = []
+    jobs, wanted = [], []
     begin_s = time.monotonic()
     for arrival in demo_mix.schedule:
         wait_s = begin_s + arrival.arrive_s - time.monotonic()
@@ -41,12 +42,17 @@ def run_schedule(session, demo_mix, costs, report_directory):
                               f"{len(jobs)} jobs submitted")
         cost = costs[arrival.kind.name]
         samples = mix.samples_of(arrival, cost.accelerator_s)
+        wanted.append(samples)
         jobs.append(session.submit(dataclasses.replace(
             cost.order(), arguments=("--samples", str(samples)))))
     wait_all(session, jobs, begin_s)
     makespan_s = time.monotonic() - begin_s
-    for job in jobs:
+    for job, order_samples in zip(jobs, wanted, strict=True):
         session.cluster.wait_job(job.id, timeout=10)  # no job has failed
+        done = job_log.read(job.log)[-1].samples
+        if done < order_samples:
+            raise BenchError(f"job {job.id} ({job.kind.name}) ended after "
+                             f"{done:.0f} of {order_samples} samples")
     reports = [session.report(job) for job in jobs]
     return DynamicRun(
         session.regime, makespan_s, tuple(overall_rate(job) for job in jobs),

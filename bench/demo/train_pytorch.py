@@ -6,6 +6,7 @@ The accelerator is emulated by a timed wait. The log is as penstock-train's."""
 
 import argparse
 import json
+import math
 import os
 import sys
 import time
@@ -84,7 +85,7 @@ def parse_arguments():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--accelerator-s-per-sample", type=float, default=0)
-    parser.add_argument("--duration", type=float, default=10)
+    parser.add_argument("--duration", type=float, default=math.inf)
     parser.add_argument("--samples", type=int, default=sys.maxsize)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log", default="/dev/null")
@@ -93,15 +94,18 @@ def parse_arguments():
     return parser.parse_args()
 
 
+def make_loader(arguments):
+    return torch.utils.data.DataLoader(
+        Pictures(arguments.data, arguments.cold, arguments.replay),
+        shuffle=True, drop_last=True, batch_size=arguments.batch,
+        num_workers=arguments.workers)
+
+
 def main():
     arguments = parse_arguments()
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)
-    loader = torch.utils.data.DataLoader(
-        Pictures(arguments.data, arguments.cold, arguments.replay),
-        shuffle=True, drop_last=True, batch_size=arguments.batch,
-        num_workers=arguments.workers,
-        persistent_workers=arguments.workers > 0)
+    loader = make_loader(arguments)
     trainer = Trainer(arguments)
     while not trainer.is_done():
         for batch in loader:

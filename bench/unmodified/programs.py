@@ -79,6 +79,8 @@ def compare(session, jobs, busy, program, rounds):
         report = runs["penstock"][1]
         measured = runs["stock"][0] / runs["penstock"][0] - 1
         stated = report["derived"]["lent_gain"]
+        if stated is None:
+            raise BenchError(f"{program.name}: its report has no lent_gain")
         session.progress.say(
             f"  {program.name}: {runs['stock'][0]:.1f} s, with Penstock "
             f"{runs['penstock'][0]:.1f} s; samples "

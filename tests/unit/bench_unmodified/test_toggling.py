@@ -1,11 +1,16 @@
+import importlib.util
 import os
 import pathlib
+import sys
+import tempfile
+import types
 import unittest
 
 from bench.demo.job_log import Line
 from bench.program import BenchError
 from bench.unmodified import toggling
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 OPTIMUM = pathlib.Path(os.environ["BUILD"], "bin", "penstock-optimum")
 
 
@@ -44,6 +49,22 @@ class Optimum(unittest.TestCase):
 
     def test_the_ceiling_limits_what_two_cpus_bring(self):
         self.assertAlmostEqual(self.share(False, 150), 1)
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"),
+                     "SKIPPED: python3-torch is not installed")
+class Script(unittest.TestCase):
+    def test_its_workers_can_be_elastic(self):
+        sys.path.append(str(ROOT / "libpenstock" / "python"))
+        from bench.demo import train_pytorch  # imports torch
+        from penstock._exact import exact_epoch
+
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "none.jpg").touch()
+            loader = train_pytorch.make_loader(types.SimpleNamespace(
+                data=folder, cold=False, replay=False, batch=2, workers=2))
+        epoch = exact_epoch(loader)
+        self.assertIsNone(epoch.reason)
 
 
 if __name__ == "__main__":
