@@ -22,6 +22,8 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
         # Users' jobs may lack access to the source tree and its build.
         cls.train = cls.cluster.expose(
             embedded.build_directory() / "bin" / "penstock-train")
+        cls.busy = cls.cluster.expose(
+            embedded.build_directory() / "bin" / "busy")
         cls.data = f"{cls.cluster.directory}/bin/jpeg"
         make = embedded.build_directory() / "bin" / "penstock-demo-data"
         done = cls.cluster.command(str(make), "--out", cls.data, "--format",
@@ -34,9 +36,8 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
         """A running job whose loader alternately computes and pauses: its share
         of the CPU does not depend on the machine's speed. The loader has to do
         it, because a trainer's CPU is reserved and never lent."""
-        busy = self.cluster.expose(embedded.build_directory() / "bin" / "busy")
         job = self.cluster.sbatch(
-            [busy, "--workers", "1", "--processes", "--on", str(on_ms),
+            [self.busy, "--workers", "1", "--processes", "--on", str(on_ms),
              "--off", str(off_ms), "--seconds", "900", "--log",
              f"{self.cluster.home()}/{name}.log"], flags=["--loader=auto"],
             **options)
