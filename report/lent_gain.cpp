@@ -50,9 +50,10 @@ std::optional<double> lent_gain(const JobReport& report) {
 
 std::string lent_gain_text(const JobReport& report) {
   const std::optional<double> gain = lent_gain(report);
-  return gain ? "By CPU time, lent CPUs raised the throughput by about " +
-                    share_text(gain)
-              : "";
+  constexpr double kLeast = 0.005;  // would be told as 0%
+  if (gain.value_or(0) < kLeast) return "";
+  return "By CPU time, lent CPUs raised the throughput by about " +
+         share_text(gain);
 }
 
 }  // namespace penstock

@@ -63,6 +63,7 @@ def optimal_share(program, cores, rates, ceiling, lender_computes):
     share of its ceiling, if the lender loses nothing. rates: with one CPU, and
     with two."""
     rate_one, rate_all = rates
+
     def job(number, floor, most, curve):
         return {"id": number, "weight": 1, "floor": floor, "ceiling": most,
                 "cores_curve": curve, "bytes_per_rate": 0, "pool": 0}

@@ -32,7 +32,7 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
 
     # -- jobs -----------------------------------------------------------------
 
-    def start_busy(self, name, on_ms, off_ms, **options):
+    def start_pausing(self, name, on_ms, off_ms, **options):
         """A running job whose loader alternately computes and pauses: its share
         of the CPU does not depend on the machine's speed. The loader has to do
         it, because a trainer's CPU is reserved and never lent."""

@@ -58,18 +58,18 @@ class ElasticWorkers(python_jobs.JobsOfPython):
                   lambda: self.working() == processes, 60)
 
     def test_as_many_processes_work_as_cpus_are_granted(self):
-        other = self.start_busy("full", 1000, 0, gpus=0)
+        other = self.start_pausing("full", 1000, 0, gpus=0)
         self.start_training("exact", "--loader-elastic=exact")
         self.wait_working(1)
         self.cluster.cancel(str(other))
-        idle = self.start_busy("idle", 5, 95, gpus=0)
+        idle = self.start_pausing("idle", 5, 95, gpus=0)
         self.wait_working(2)
         self.cluster.cancel(str(idle))
-        self.start_busy("again", 1000, 0, gpus=0)
+        self.start_pausing("again", 1000, 0, gpus=0)
         self.wait_working(1)
 
     def test_all_work_in_a_job_that_does_not_ask(self):
-        self.start_busy("full", 1000, 0, gpus=0)
+        self.start_pausing("full", 1000, 0, gpus=0)
         self.start_training("stock")
         self.wait_working(WORKERS)
 

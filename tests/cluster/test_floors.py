@@ -13,7 +13,6 @@ import pathlib
 import statistics
 
 import agent_case
-import embedded
 
 MIN_PAIRS = 9
 MAX_PAIRS = 25
@@ -37,12 +36,6 @@ def is_known(ratios):
 
 
 class FloorCase(agent_case.AgentCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.busy = cls.cluster.expose(
-            embedded.build_directory() / "bin" / "busy")
-
     def start_busy(self, name, flags=("--loader=auto",), **options):
         home = self.cluster.home()
         arguments = [str(part) for key, value in options.items()

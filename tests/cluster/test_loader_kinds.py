@@ -73,7 +73,6 @@ class LoaderKinds(python_jobs.JobsOfPython):
     def setUpClass(cls):
         super().setUpClass()
         build = embedded.build_directory() / "bin"
-        cls.busy = cls.cluster.expose(build / "busy")
         cls.openmp = cls.cluster.expose(build / "openmp_loader")
 
     def setUp(self):

@@ -92,7 +92,7 @@ class PyTorch(agent_case.AgentCase):
         job = self.start_torch("gains")
         # PyTorch takes its two workers' batches in turn: an away worker with
         # less than half a CPU would delay the other one, and is recalled.
-        lender = self.start_busy("gainslender", 5, 10)
+        lender = self.start_pausing("gainslender", 5, 10)
         gain = self.compare("gains", job)
         if embedded.PATIENCE == 1:  # emulated CPUs share fewer real ones
             self.assertGreater(gain, 1.2)
@@ -103,7 +103,7 @@ class PyTorch(agent_case.AgentCase):
                      "longer than a second to be seen idle")
     def test_a_lender_that_toggles_every_second_does_no_harm(self):
         job = self.start_torch("toggled")
-        lender = self.start_busy("toggler", 1000, 1000)
+        lender = self.start_pausing("toggler", 1000, 1000)
         self.assertGreaterEqual(self.compare("toggled", job), 0.97)
         self.cluster.cancel(job, lender)
         self.check_nothing_left()

@@ -9,8 +9,7 @@ import ctypes
 import sys
 from typing import Any
 
-_KEY_BYTES = 624 * 4
-_STATE_BYTES = _KEY_BYTES + 4  # of MT19937: its key and position
+_STATE_BYTES = 624 * 4 + 4  # of MT19937: its key and position
 
 
 class NumpyStream:

@@ -55,7 +55,9 @@ class ExactSeat(Seat):
         self._streams_of = number  # the worker whose streams the process has
         self._stored = False  # they are also in memory
         self._running: int | None = number
-        self._is_second = True  # task of the same worker in succession
+        # The task is the worker's second in succession; true at first, when
+        # none was done before.
+        self._is_second = True
 
     def begin(self, parts: dict[str, Any]) -> None:
         super().begin(parts)

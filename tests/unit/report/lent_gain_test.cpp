@@ -34,6 +34,7 @@ TEST_CASE("CPU time beyond a job's own CPUs is its gain") {
 TEST_CASE("a job that its own CPUs would have fed has gained nothing") {
   CHECK(*lent_gain(used(0.3, 0.3, 0.1)) == 0);
   CHECK(*lent_gain(used(0.9, 0, 0.1)) == 0);
+  CHECK(lent_gain_text(used(0.9, 0, 0.1)).empty());
 }
 
 TEST_CASE("the gain is that of the intervals in which the job borrowed") {
