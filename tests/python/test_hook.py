@@ -113,6 +113,30 @@ class TorchTest(HookCase):
         self.check_epoch("-c", f"import os, sys; os.execv(sys.executable, "
                                f"[sys.executable, {str(script)!r}])")
 
+    def test_the_hook_of_another_installation_comes_second(self):
+        """As with penstock analyze, and the plugin's hook."""
+        other = self.folder / "other"
+        shutil.copytree(HOOK, other / "hook")
+        shutil.copytree(HOOK.parent / "penstock", other / "penstock",
+                        ignore=shutil.ignore_patterns("loader", "exchange"))
+        self.check_epoch(self.file("train.py", ONE_EPOCH),
+                         path=[other / "hook"])
+
+    def test_a_finder_that_asks_all_others(self):
+        text = """
+import importlib.util, sys, threading
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch.optim.optimizer" and not self.asks:
+            self.asks = True
+            return importlib.util.find_spec(name)
+
+Finder.asks = False
+sys.meta_path.insert(0, Finder())
+"""
+        self.check_epoch(self.file("train.py", text + ONE_EPOCH))
+
     def test_the_programs_own_penstock_is_taken(self):
         package = self.folder / "own" / "penstock"
         shutil.copytree(HOOK.parent / "penstock", package, symlinks=False,

@@ -9,12 +9,25 @@ from importlib.util import find_spec as spec_of
 
 def find_spec(finder, name, path, target):
     """Finds the module for a finder on sys.meta_path. finder.names: the modules
-    to patch that are not imported yet."""
+    to patch that are not imported yet. finder.asking: the modules of which
+    other finders are being asked; one of these may ask in turn."""
+    if name in finder.asking:
+        return None
+    finder.asking.add(name)
+    try:
+        spec = spec_of_others(finder, name, path, target)
+    finally:
+        finder.asking.discard(name)
+    if spec is not None:
+        patch_after_import(spec, finder.names)
+    return spec
+
+
+def spec_of_others(finder, name, path, target):
     for other in list(sys.meta_path):
         find = None if other is finder else getattr(other, "find_spec", None)
         spec = find(name, path, target) if find else None
         if spec is not None:
-            patch_after_import(spec, finder.names)
             return spec
     return None
 

@@ -19,6 +19,7 @@ class _Finder(object):
         "torch.optim.optimizer",
         "torchdata.stateful_dataloader.stateful_dataloader",
     }
+    asking = set()
 
     def find_spec(self, name, path=None, target=None):
         if name in self.names:
