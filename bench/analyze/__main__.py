@@ -1,24 +1,15 @@
 """python3 -m bench.analyze, run by `penstock bench analyze`. Prints figures as
 JSON; prints its progress and every point on standard error."""
 
-import contextlib
-import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "cluster"))
-
-# pylint: disable=wrong-import-position
-import embedded  # noqa: E402
-
-from bench import script  # noqa: E402
-from bench.analyze import attribution, jobs, overhead, profiles  # noqa: E402
-from bench.analyze.compare import Comparison  # noqa: E402
-from bench.analyze.runs import CPUS, Runner  # noqa: E402
-from bench.demo import data, mix  # noqa: E402
-from bench.demo.pool import Pool  # noqa: E402
-from bench.demo.session import Session  # noqa: E402
-from bench.script import figure  # noqa: E402
+from bench import script
+from bench.analyze import attribution, jobs, overhead, profiles
+from bench.analyze.compare import Comparison
+from bench.analyze.runs import Runner
+from bench.demo import data, lab, mix
+from bench.demo.lab import CPUS
+from bench.script import figure
 
 NO_ACCELERATOR_S = 1e-6
 
@@ -78,34 +69,27 @@ def figures_of(points, ceiling_errors, seconds):
 
 
 def run(arguments, progress):
-    demo_mix = mix.load(ROOT / "bench" / "demo" / "mix.json", CPUS)
-    image = data.make_image(arguments.build, demo_mix, CPUS, progress)
     names = arguments.jobs.split(",")
     points, ceiling_errors, seconds = [], [], []
-    with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(Pool(image, demo_mix.pool_bytes_per_s(CPUS)))
-        progress.phase("starting Slurm")
-        cluster = stack.enter_context(embedded.EmbeddedCluster(
-            cpus=CPUS, plugin=False, build=arguments.build))
-        session = Session(cluster, pool, progress)
-        runner = Runner(session, cluster.expose(
+    with lab.opened(arguments.build, progress) as (session, demo_mix):
+        runner = Runner(session, session.cluster.expose(
             arguments.build / "bin" / "penstock"))
-        loops = jobs.staged(cluster)
-        for work in jobs.make(cluster, loops, pool, demo_mix, names):
+        loops = jobs.staged(session.cluster)
+        for work in jobs.make(session.cluster, loops, session.pool, demo_mix,
+                              names):
             found = compare(runner, work, arguments)
             points += found[0]
             ceiling_errors.append(found[1])
             seconds.append(found[2])
         figures = figures_of(points, ceiling_errors, seconds)
         if mix.PYTORCH in names:
-            figures += attribution.measure(runner, loops, image)
+            figures += attribution.measure(runner, loops, data.make_image(
+                arguments.build, demo_mix, CPUS, progress))
             figures += overhead.measure(progress)
-        session.leave()
-        progress.phase("removing everything")
     return figures
 
 
 if __name__ == "__main__":
-    sys.exit(script.main("analyze", run, (embedded.ClusterError,),
+    sys.exit(script.main("analyze", run, lab.FAILURES,
                          jobs={"required": True},
                          budget={"type": int, "required": True}))

@@ -8,7 +8,7 @@ import random
 import shutil
 import statistics
 
-from bench.analyze.runs import CPUS
+from bench.demo.lab import CPUS
 
 AMOUNTS = tuple(quarter / 4 for quarter in range(1, 4 * CPUS + 1))
 ANALYSED = AMOUNTS[::2]  # the others are held back; it has all cores

@@ -4,9 +4,9 @@ import dataclasses
 import pathlib
 import shutil
 
+from bench import ROOT
 from bench.demo import mix
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 THREADS = 2
 
 

@@ -1,12 +1,11 @@
 """Measures the cost of penstock.watch per batch of a training loop."""
 
 import json
-import pathlib
 
+from bench import ROOT
 from bench.program import run
 
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT_S = 300
 
 

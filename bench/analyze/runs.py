@@ -6,10 +6,10 @@ import time
 
 from bench.analyze.held import HeldJob
 from bench.demo import job_log
+from bench.demo.lab import CPUS
 from bench.demo.logged_jobs import LoggedJobs
 from bench.program import BenchError
 
-CPUS = 2
 LONG_S = 3600
 SETTLE_S = 3  # longer than a full queue of batches lasts
 SLICES_S = (5, 30)

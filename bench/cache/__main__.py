@@ -10,17 +10,13 @@ import sys
 import tempfile
 import threading
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests" / "cluster"))
+import embedded
 
-# pylint: disable=wrong-import-position
-import embedded  # noqa: E402
-
-from bench import script  # noqa: E402
-from bench.cache import epochs, nodes, pictures  # noqa: E402
-from bench.demo.memory_group import MemoryGroup  # noqa: E402
-from bench.demo.pool import Pool  # noqa: E402
-from bench.script import figure  # noqa: E402
+from bench import ROOT, script
+from bench.cache import epochs, nodes, pictures
+from bench.demo.memory_group import MemoryGroup
+from bench.demo.pool import Pool
+from bench.script import figure
 
 SHARES = (0.25, 0.50, 0.75)
 SLOW_SHARE = 0.65

@@ -5,12 +5,11 @@ import dataclasses
 import itertools
 import json
 import os
-import pathlib
 import tempfile
 
+from bench import ROOT
 from bench.program import run
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN_LIMIT_S = 600
 PYTHON = "/usr/bin/python3"
 WORKERS = 2

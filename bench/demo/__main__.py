@@ -10,12 +10,9 @@ import signal
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "cluster"))
-
-# pylint: disable=wrong-import-position
 import embedded
 
+from bench import ROOT
 from bench.demo import (calibrate, data, dynamic, ending, figures, launch,
                         machine, mix, recalls, results, sets, table,
                         wrong_profiles)

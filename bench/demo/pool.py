@@ -18,9 +18,9 @@ import pathlib
 import subprocess
 import sys
 
+from bench import ROOT
 from bench.program import BenchError, run
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLOSE_TIMEOUT_S = 120
 SECTOR_BYTES = 512  # of /sys/block/*/stat, for any device
 

@@ -2,11 +2,10 @@
 
 import json
 import os
-import pathlib
 
+from bench import ROOT
 from bench.program import run
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Another Python with PyTorch, such as that of a virtual environment.
 PYTHON = os.environ.get("PENSTOCK_TORCH_PYTHON", "/usr/bin/python3")
 LIMIT_S = 1800

@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 import threading
 
+from bench import ROOT
 from bench.program import BenchError
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = "/usr/bin/python3"
 RUN_LIMIT_S = 600
 

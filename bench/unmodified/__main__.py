@@ -1,26 +1,15 @@
 """python3 -m bench.unmodified, run by `penstock bench unmodified`. Prints
 figures as JSON, and its progress on standard error."""
 
-import contextlib
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "cluster"))
-
-# pylint: disable=wrong-import-position
-import embedded  # noqa: E402
-
-from bench import script  # noqa: E402
-from bench.demo import data, mix  # noqa: E402
-from bench.demo.logged_jobs import LoggedJobs  # noqa: E402
-from bench.demo.pool import Pool  # noqa: E402
-from bench.demo.session import Session  # noqa: E402
-from bench.script import figure  # noqa: E402
-from bench.unmodified import programs  # noqa: E402
-from bench.unmodified.toggling import Toggling  # noqa: E402
-
-CPUS = 2
+from bench import ROOT, script
+from bench.demo import lab
+from bench.demo.logged_jobs import LoggedJobs
+from bench.script import figure
+from bench.unmodified import programs
+from bench.unmodified.toggling import Toggling
 
 
 def measure(session, build, arguments):
@@ -50,20 +39,11 @@ def measure(session, build, arguments):
 
 
 def run(arguments, progress):
-    demo_mix = mix.load(ROOT / "bench" / "demo" / "mix.json", CPUS)
-    image = data.make_image(arguments.build, demo_mix, CPUS, progress)
-    with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(Pool(image, demo_mix.pool_bytes_per_s(CPUS)))
-        progress.phase("starting Slurm")
-        cluster = stack.enter_context(embedded.EmbeddedCluster(
-            cpus=CPUS, plugin=False, build=arguments.build))
-        session = Session(cluster, pool, progress)
+    with lab.opened(arguments.build, progress) as (session, _):
         found = measure(session, arguments.build, arguments)
-        session.leave()
-        progress.phase("removing everything")
     return [figure(name, values) for name, values in found.items()]
 
 
 if __name__ == "__main__":
-    sys.exit(script.main("unmodified", run, (embedded.ClusterError,),
+    sys.exit(script.main("unmodified", run, lab.FAILURES,
                          program={"action": "append", "default": []}))
