@@ -20,6 +20,7 @@ struct BenchLine {
   std::string name;
   std::string json_file;  // "": none
   std::optional<int> rounds;
+  std::vector<std::string> cases;  // of advice; empty: all
   // Of analyze:
   std::vector<std::string> jobs = {"transformer", "res50",   "mobilenet",
                                    "alexnet",     "records", "pytorch"};
@@ -38,8 +39,8 @@ void add_name(CLI::App* command, BenchLine& it) {
   command
       ->add_option(
           "NAME", it.name,
-          "allocator: time and loss of solves and rounding; analyze: what-if "
-          "against real runs; cache: the sample cache and the page cache; "
+          "advice: jobs that do what their reports advise; allocator: time and "
+          "loss of solves and rounding; analyze: what-if against real runs; cache: the sample cache and the page cache; "
           "ctld: the controller under a storm of jobs; exchange: methods to "
           "exchange gradients over MPI; lmdb: the LMDB reader over MPI and "
           "stock LMDB; loader: the loader and other loaders; memory: training "
@@ -48,12 +49,15 @@ void add_name(CLI::App* command, BenchLine& it) {
           "programs that know nothing of Penstock")
       ->required()
       ->check(
-          CLI::IsMember({"allocator", "analyze", "cache", "ctld", "exchange",
+          CLI::IsMember({"advice", "allocator", "analyze", "cache", "ctld", "exchange",
                          "lmdb", "loader", "memory", "staging", "submit",
                          "unmodified"}));
 }
 
 void add_script_options(CLI::App* command, BenchLine& it) {
+  command->add_option("--case", it.cases, "advice: a job to run [all]")
+      ->expected(1)
+      ->take_all();
   command->add_option("--jobs", it.jobs, "analyze: kinds of jobs")
       ->delimiter(',')
       ->check(CLI::IsMember(it.jobs))
@@ -61,7 +65,7 @@ void add_script_options(CLI::App* command, BenchLine& it) {
   command
       ->add_option(
           "--rounds", it.rounds,
-          "analyze: of real runs [3]; cache: epochs of each figure [5]; "
+          "advice: of each job [1]; analyze: of real runs [3]; cache: epochs of each figure [5]; "
           "exchange: of all ways [11]; lmdb: pairs of runs [11]; "
           "loader: of all loaders [7]; memory: of all ways to train [5]; "
           "staging: of all jobs [5]; unmodified: of all programs [5]")
@@ -136,6 +140,7 @@ void add_all(CLI::App* command, BenchLine& it) {
 }
 
 int usual_rounds(const std::string& name) {
+  if (name == "advice") return 1;
   if (name == "exchange" || name == "lmdb") return 11;
   if (name == "loader") return 7;
   return name == "analyze" ? 3 : 5;
@@ -149,7 +154,9 @@ std::vector<std::string> script_words(const CLI::App& command,
   const auto add = [&out](const char* option, const std::string& value) {
     out.insert(out.end(), {option, value});
   };
-  if (it.name == "analyze") {
+  if (it.name == "advice") {
+    for (const std::string& one : it.cases) add("--case", one);
+  } else if (it.name == "analyze") {
     add("--jobs", fmt::format("{}", fmt::join(it.jobs, ",")));
     add("--budget", std::to_string(it.budget_s));
   } else if (it.name == "exchange") {

@@ -30,6 +30,7 @@ void charge_trainer(Job& job, const LoaderThread& thread) {
   // These figures counted the thread as a loader's until now.
   job.forget_trainer_use();
   job.loader.most_threads = 0;
+  job.loader.in_processes = false;
   job.last.updated_ns = 0;
 }
 

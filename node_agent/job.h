@@ -12,6 +12,7 @@
 #include "common/protocol.h"
 #include "node_agent/job_state.h"
 #include "node_agent/plan/course.h"
+#include "node_agent/plan/not_lent.h"
 #include "node_agent/plan/planner.h"
 #include "node_agent/task.h"
 #include "node_agent/totals.h"
@@ -67,6 +68,7 @@ struct Job {
   PoolReads reads;
   Sharing sharing;
   PlannedGrant grant;
+  MissingCores missing;
   Loan loan;
   Lending lending;
 

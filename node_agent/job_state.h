@@ -49,6 +49,7 @@ struct LoaderUse {
   // In the last period: its threads at home waited for a CPU.
   bool starved = false;
   uint32_t most_threads = 0;
+  bool in_processes = false;  // its units are worker processes
   // The trainer waits, and the loader does not report its times: sample the
   // states of the loader's threads each period.
   bool watches_states = true;

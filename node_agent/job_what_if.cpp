@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kSteps = 32;
 constexpr double kManyCores = 1e6;
-constexpr double kRoom = 1.25;  // length of the axis over its largest mark
+constexpr double kMostCores = 4096;  // of a profile
+constexpr double kRoom = 1.25;       // length of the axis over its largest mark
 // Lower bound of a cost's interval, as a share of the cost.
 constexpr double kLeastShare = 1e-3;
 
@@ -35,35 +36,28 @@ const char* ceiling_source(const Compared& ceiling) {
   return is_positive(ceiling.corrected) ? "of its first seconds" : "predicted";
 }
 
-// Cores that a rank's loader threads can use; nullopt: no limit.
-std::optional<double> usable_cores(const Job& job, double ranks) {
-  double threads = job.loader.most_threads;
-  if (job.widest.elastic)
-    threads = double(job.options.threads) * job.widest.tasks;
-  if (threads <= 0) return std::nullopt;
-  return threads / ranks;
-}
+// What a core beyond the measured ones brings of a measured one. The curves of
+// Synergy's ten models (predictor/profile_builtin.cpp) that still rise gain 0.5
+// to 1.0 of a straight line beyond 3 cores, 0.75 in the median.
+constexpr Estimate kFurtherCore{0.75, 0.5, 1};
 
-// The curve, truncated at this number of cores.
-RateCurve held_to(const RateCurve& curve, double cores) {
-  RateCurve out;
-  for (const RatePoint& point : curve) {
-    if (point.cores < cores) out.push_back(point);
-  }
-  if (out.size() < curve.size()) {
-    out.push_back({cores, rate_of_cores(curve, cores)});
-  }
-  return out;
+// The line through the measured point, and beyond it with this much of its
+// slope.
+RateCurve line_through(const RatePoint& measured, double further) {
+  const double more = kMostCores / measured.cores - 1;
+  if (!(more > 0)) return {measured};
+  return {measured,
+          {kMostCores, measured.samples_per_s * (1 + further * more)}};
 }
 
 // The loader's speed, per rank.
 struct Loader {
-  RateCurve curve;              // empty: a straight line
-  double cpu_s_per_sample = 0;  // if the curve is empty
+  RateCurve curve;                    // of the profile; empty: a straight line
+  double cpu_s_per_sample = 0;        // if the curve is empty
+  std::optional<RatePoint> measured;  // on the line; nullopt: it is predicted
   // Factors of the rates at the interval's ends.
   double low_factor = 1;
   double high_factor = 1;
-  bool measured_here = false;
 };
 
 class Maker {
@@ -80,9 +74,12 @@ class Maker {
     take_here();
     take_loader();
     const Estimate ceiling = *ceiling_of(report_.ceiling);
-    const auto low = model(ceiling.low, loader_.low_factor, bytes().high);
-    const auto middle = model(ceiling.value, 1, bytes().value);
-    const auto high = model(ceiling.high, loader_.high_factor, bytes().low);
+    const auto low =
+        model(ceiling.low, loader_.low_factor, bytes().high, kFurtherCore.low);
+    const auto middle =
+        model(ceiling.value, 1, bytes().value, kFurtherCore.value);
+    const auto high = model(ceiling.high, loader_.high_factor, bytes().low,
+                            kFurtherCore.high);
     if (!low || !middle || !high) {
       out_.unknown = "the costs of a sample are out of all bounds";
       return out_;
@@ -109,12 +106,34 @@ class Maker {
              "libpenstock(3)), and " +
              option_flag(kOptionModel) + " names no profile of it";
     }
-    const bool has_cost = costs_ && costs_->loader_cpu_s_per_sample.known() &&
-                          costs_->loader_cpu_s_per_sample.value > 0;
-    if (has_curve() || has_cost) return "";
+    if (has_curve() || cost_s()) return "";
     return "what a sample costs the loader is not known: no thread of it used "
            "CPU that could be told apart, and " +
            option_flag(kOptionModel) + " names no profile";
+  }
+
+  // CPU time of the loader for a sample.
+  std::optional<Estimate> cost_s() const {
+    const CoreFigures& cores = report_.cores;
+    if (cores.loader_kind == LoaderKind::kTrainer) {
+      if (!is_positive(cores.demand)) return std::nullopt;
+      return Estimate::exact(cores.demand->value /
+                             ceiling_of(report_.ceiling)->value);
+    }
+    if (!costs_ || !costs_->loader_cpu_s_per_sample.known() ||
+        !(costs_->loader_cpu_s_per_sample.value > 0)) {
+      return std::nullopt;
+    }
+    const Figure& cost = costs_->loader_cpu_s_per_sample;
+    return Estimate{cost.value, std::max(cost.low, kLeastShare * cost.value),
+                    cost.high};
+  }
+
+  bool is_measured() const {
+    const CoreFigures& cores = report_.cores;
+    return cores.loader_kind == LoaderKind::kTrainer ||
+           (costs_->basis.starts_with("measured") &&
+            cores.used_home.value_or(0) + cores.used_away.value_or(0) > 0);
   }
 
   void take_here() {
@@ -129,19 +148,19 @@ class Maker {
 
   void take_loader() {
     if (has_curve()) return take_profile();
-    const Figure& cost = costs_->loader_cpu_s_per_sample;
+    const Estimate cost = *cost_s();
     loader_.cpu_s_per_sample = cost.value;
     loader_.low_factor = cost.value / cost.high;
-    loader_.high_factor =
-        cost.value / std::max(cost.low, kLeastShare * cost.value);
-    loader_.measured_here = costs_->basis.starts_with("measured") &&
-                            job_.totals.home_cpu_s + job_.totals.away_cpu_s > 0;
-    if (loader_.measured_here) out_.measured_cores = out_.here_cores;
+    loader_.high_factor = cost.value / cost.low;
+    const bool measured = is_measured();
+    if (measured && out_.here_rate && *out_.here_rate > 0) {
+      const double rate = *out_.here_rate / ranks_;
+      loader_.measured = RatePoint{cost.value * rate, rate};
+      out_.measured_cores = loader_.measured->cores * ranks_;
+    }
     out_.basis = fmt::format(
-        "{} ms of CPU for a sample, {}, at any number of cores; the ceiling is "
-        "{}",
-        fmt::format("{:.3g}", cost.value * 1e3),
-        loader_.measured_here ? "measured in this run" : costs_->basis,
+        "{:.3g} ms of CPU for a sample, {}; the ceiling is {}",
+        cost.value * 1e3, measured ? "measured in this run" : costs_->basis,
         ceiling_source(report_.ceiling));
   }
 
@@ -155,8 +174,6 @@ class Maker {
         "ceiling is {}",
         profile.name, loader_.curve.front().cores, loader_.curve.back().cores,
         ceiling_source(report_.ceiling));
-    const auto most = usable_cores(job_, ranks_);
-    if (most) loader_.curve = held_to(loader_.curve, *most);
     out_.measured_cores = loader_.curve.back().cores * ranks_;
   }
 
@@ -166,17 +183,20 @@ class Maker {
     return costs_->storage_bytes_per_sample;
   }
 
-  Result<WhatIf> model(double ceiling, double factor, double bytes) const {
+  // further: what a core beyond the measured ones brings of one of these.
+  Result<WhatIf> model(double ceiling, double factor, double bytes,
+                       double further) const {
     Profile profile;
     profile.accelerator_s_per_sample = ranks_ / ceiling;
     profile.bytes_per_sample = bytes;
     profile.loader_cpu_s_per_sample = loader_.cpu_s_per_sample / factor;
-    for (const RatePoint& point : loader_.curve) {
+    const RateCurve curve = loader_.measured
+                                ? line_through(*loader_.measured, further)
+                                : loader_.curve;
+    for (const RatePoint& point : curve) {
       profile.cores.push_back(point.cores);
       profile.rate_at_cores.push_back(point.samples_per_s * factor);
     }
-    const auto most = usable_cores(job_, ranks_);
-    if (most) profile.loader_threads = int(std::ceil(std::min(*most, 1e6)));
     if (has_curve()) {
       profile.corner_ceiling = job_.costs.profile->corner_ceiling;
       profile.corner_storage = job_.costs.profile->corner_storage;
@@ -259,11 +279,18 @@ class Maker {
     if (bytes().value > 0 && !bandwidth()) {
       note("What storage supplies is not known: it limits nothing here.");
     }
-    if (const auto most = usable_cores(job_, ranks_)) {
-      note(
-          fmt::format("The loader can use {:.4g} cores at most: each of its "
-                      "threads uses one.",
-                      *most * ranks_));
+    if (loader_.measured) {
+      note(fmt::format(
+          "A core beyond the measured ones brings {:.0f}% of one of these, "
+          "{:.0f}% to {:.0f}%: so it was where it was measured.",
+          kFurtherCore.value * 100, kFurtherCore.low * 100,
+          kFurtherCore.high * 100));
+    }
+    if (!report_.cores.loader_grows && report_.cores.loader_threads) {
+      note(fmt::format(
+          "A loader thread or worker uses one core at most, and {:.0f} ran: "
+          "more cores need as many.",
+          *report_.cores.loader_threads));
     }
   }
 

@@ -31,6 +31,7 @@ JobReport NodeReporter::report_of(const Job& job, bool running) const {
   ReportContext context;
   context.config = &node_.config;
   context.node = node_.machine.node;
+  context.node_cpus = node_.machine.topology.cpus.size();
   context.now_unix_s = unix_s();
   context.now_ns = monotonic_ns();
   context.pool = node_.pool_of(job);

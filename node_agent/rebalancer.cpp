@@ -73,9 +73,17 @@ void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
     planned_[JobId(job.id)] = job;
     Job& record = *node_.registry.find_job(JobId(job.id));
     record_plan(record, before[JobId(job.id)], cause, {unix_s(), now_ns});
+    note_missing(input, job, record);
   }
   control_loop_.adjust();
   controllers_.report(input);
+}
+
+void Rebalancer::note_missing(const PlanInput& input, const PlanJob& planned,
+                              Job& job) const {
+  job.missing = missing_cores(input, planned, job.grant);
+  if (!job.loan.may_borrow) job.missing.why = NotLent::kGroups;
+  if (node_.is_off()) job.missing.why = NotLent::kSwitchedOff;
 }
 
 // Three kinds of borrowers get no loans. The groups of some cannot be lent

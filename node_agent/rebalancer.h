@@ -64,6 +64,8 @@ class Rebalancer {
   bool is_outdated() const;
   // lender: 0 for an idle CPU.
   bool may_lend(uint64_t lender, const PlanJob& planned);
+  void note_missing(const PlanInput& input, const PlanJob& planned,
+                    Job& job) const;
   void watch_lenders(uint64_t now_ns);
 
   Node& node_;

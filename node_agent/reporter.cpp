@@ -99,8 +99,54 @@ Compared throughput_of(const Job& job, const PageSums& sums) {
   return throughput;
 }
 
-CoreFigures cores_of(const Job& job, uint32_t ranks, double run_s) {
+LoaderKind kind_of(const Job& job, const PageSums& sums) {
+  if (job.loader.most_threads == 0) {
+    return sums.counted.prep_ns > 0 && sums.counted.prepared > 0
+               ? LoaderKind::kTrainer
+               : LoaderKind::kUnknown;
+  }
+  return job.loader.in_processes ? LoaderKind::kProcesses
+                                 : LoaderKind::kThreads;
+}
+
+std::vector<CoresNotLent> not_lent(const Totals& totals, double run_s) {
+  constexpr double kLeast = 0.005;  // would be told as 0.00
+  std::vector<CoresNotLent> out;
+  for (int i = 0; run_s > 0 && i < kNotLentCount; ++i) {
+    const double cores = totals.not_lent_core_s[size_t(i)] / run_s;
+    if (cores >= kLeast) out.push_back({NotLent(i), cores});
+  }
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.cores > b.cores; });
+  return out;
+}
+
+// A trainer that loads its data itself, as with num_workers=0: its preparation
+// is the loader's work.
+void take_from_trainer(const PageSums& sums, double run_s,
+                       const std::optional<Estimate>& ceiling,
+                       CoreFigures& cores) {
+  cores.loader_threads = 0;
+  const double prep_s = sums.counted.prep_ns * kNs;
+  if (run_s > 0 && cores.used_trainer) {
+    cores.used_home = std::min(prep_s / run_s, *cores.used_trainer);
+    *cores.used_trainer -= *cores.used_home;
+  }
+  if (!ceiling) return;
+  const double demand = ceiling->value * prep_s / sums.counted.prepared;
+  cores.demand = Estimate::exact(demand);
+  if (!cores.trainer_demand) return;
+  for (double* end : {&cores.trainer_demand->value, &cores.trainer_demand->low,
+                      &cores.trainer_demand->high}) {
+    *end = std::max(0.0, *end - demand);
+  }
+}
+
+CoreFigures cores_of(const Job& job, const ReportContext& context,
+                     const PageSums& sums, const Compared& ceiling,
+                     uint32_t ranks, double run_s) {
   CoreFigures cores;
+  if (context.node_cpus > 0) cores.node = double(context.node_cpus);
   const double allocated = double(job.widest.cpus.size());
   if (allocated > 0) cores.allocated = allocated;
   cores.reserve = job.widest.reserve_cores;
@@ -121,10 +167,21 @@ CoreFigures cores_of(const Job& job, uint32_t ranks, double run_s) {
     }
   }
   if (job.costs.corrected) {
-    cores.demand = known(job.costs.corrected->demand_cores, ranks);
+    const Prediction& corrected = *job.costs.corrected;
+    cores.demand = known(corrected.demand_cores, ranks);
+    if (ceiling.measured) {
+      cores.trainer_demand =
+          known(corrected.trainer_cpu_s_per_sample, ceiling.measured->value);
+    }
   }
   if (job.loader.most_threads > 0) {
     cores.loader_threads = job.loader.most_threads;
+  }
+  cores.loader_kind = kind_of(job, sums);
+  cores.loader_grows = job.widest.elastic;
+  cores.not_lent = not_lent(job.totals, run_s);
+  if (cores.loader_kind == LoaderKind::kTrainer) {
+    take_from_trainer(sums, run_s, ceiling.measured, cores);
   }
   return cores;
 }
@@ -252,7 +309,8 @@ JobReport build_report(const Job& job, const ReportContext& context,
   }
   report.pressure = pressure_of(job, run_s);
   report.breakdown = attribute(time_spent(job, sums, report.pressure, run_s));
-  report.cores = cores_of(job, report.ranks, run_s);
+  report.cores =
+      cores_of(job, context, sums, report.ceiling, report.ranks, run_s);
   report.bandwidth = bandwidth_of(job, context, report.ranks, run_s);
   report.cache = cache_of(sums);
   report.changes = job.changes.list;

@@ -12,6 +12,7 @@ namespace penstock {
 struct ReportContext {
   const Config* config = nullptr;
   std::string node;
+  size_t node_cpus = 0;
   double now_unix_s = 0;
   uint64_t now_ns = 0;  // CLOCK_MONOTONIC
   ProcessEvents process_events = ProcessEvents::kUnknown;

@@ -33,6 +33,8 @@ void add_granted(Job& job, double granted_s) {
   Totals& totals = job.totals;
   totals.granted_home_core_s += job.grant.home_cores * granted_s;
   totals.granted_away_core_s += job.grant.away_cores * granted_s;
+  totals.not_lent_core_s[size_t(job.missing.why)] +=
+      job.missing.cores * granted_s;
   totals.granted_bytes += double(job.reads.limit_bytes_per_s) * granted_s;
   if (job.gpu_busy) {
     totals.gpu_busy_s =
@@ -65,6 +67,9 @@ void Sampler::read_pages(Job& job) const {
   uint32_t loader_threads = 0;
   for (auto& [pid, task] : job.tasks) {
     loader_threads += uint32_t(task.units.size());
+    for (const Unit& unit : task.units) {
+      job.loader.in_processes |= unit.in_order;
+    }
     for (Rank& rank : task.ranks) {
       const bool is_new = !rank.progress;
       // A new rank adds its whole history: restart the observation.

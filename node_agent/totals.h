@@ -1,6 +1,7 @@
 // A job's running totals, and its counters at one time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -24,6 +25,7 @@ struct Totals {
   double contention_s = 0;  // see contention_s(), summed over the ranks
   double granted_home_core_s = 0;
   double granted_away_core_s = 0;
+  std::array<double, kNotLentCount> not_lent_core_s{};  // by NotLent
   double granted_bytes = 0;  // integral of the bandwidth limit
   double read_bytes = 0;     // meaningful if PoolReads::knows_bytes
   std::optional<Pressure> pressure;

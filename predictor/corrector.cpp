@@ -187,6 +187,18 @@ double Corrector::trainer_cores() const {
   return *at;
 }
 
+Figure Corrector::trainer_cpu_s_per_sample() const {
+  RatioEstimate estimate;
+  double seconds = 0, sampled_s = 0;
+  for (const Observation& o : std::span(window_, count_)) {
+    estimate.add(o.trainer_cpu_s, o.samples);
+    seconds += o.seconds;
+    sampled_s += kernel_s(o);
+  }
+  if (sampled_s <= 0) return {};
+  return scaled(estimate.ratio(), seconds / sampled_s);
+}
+
 Prediction Corrector::corrected(const std::optional<Prediction>& prior) const {
   const Corrector* const self = this;
   return corrected(prior, costs_of({&self, 1}));
@@ -214,6 +226,7 @@ Prediction Corrector::corrected(const std::optional<Prediction>& prior,
   out.demand_cores = product(ceiling, out.loader_cpu_s_per_sample);
   out.demand_bytes_per_s = product(ceiling, out.storage_bytes_per_sample);
   out.trainer_reserve_cores = trainer_cores();
+  out.trainer_cpu_s_per_sample = trainer_cpu_s_per_sample();
   out.basis = "measured " + format_number(std::round(seconds)) + " s";
   return out;
 }

@@ -33,6 +33,7 @@ struct Prediction {
   Figure demand_cores;              // loader cores that the ceiling needs
   Figure demand_bytes_per_s;
   double trainer_reserve_cores = 0;
+  Figure trainer_cpu_s_per_sample;  // of all but the loader
   std::string basis;  // "profile NAME", "measured 12 s", "unknown"
 };
 
@@ -131,6 +132,7 @@ class Corrector {
   static Figure storage_bytes_per_sample(Ranks ranks);
   static double cached_share(Ranks ranks);
   double trainer_cores() const;
+  Figure trainer_cpu_s_per_sample() const;
 
   Observation window_[kWindow];
   int next_ = 0;

@@ -17,8 +17,16 @@ inline constexpr double kInputBoundShare = 0.05;
 // rounded by rounded_shares().
 std::string verdict(const JobReport& report);
 
+// What the trainer waited for, where that is told apart.
+struct DataWaits {
+  std::optional<double> cpu_s;
+  std::optional<double> storage_s;
+};
+DataWaits data_waits(const Breakdown& breakdown);
+
 struct Recommendation {
-  std::string line;    // to paste: "#SBATCH --cpus-per-task=2", or a call
+  // To paste, all together: "#SBATCH --cpus-per-task=2", "num_workers=2".
+  std::vector<std::string> lines;
   std::string reason;  // one sentence without a full stop
   // Expected gain in throughput as a fraction. nullopt: unknown, or the advice
   // saves resources instead.

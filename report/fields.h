@@ -61,8 +61,15 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("method", it.method);
 }
 
+template <class Visitor, ConstOrNot<CoresNotLent> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("why", it.why, {kNotLentCount, not_lent_name});
+  visit("cores", it.cores);
+}
+
 template <class Visitor, ConstOrNot<CoreFigures> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
+  visit("node", it.node, {.optional = true});
   visit("allocated", it.allocated);
   visit("reserve", it.reserve);
   visit("entitled", it.entitled);
@@ -73,7 +80,12 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("used_away", it.used_away);
   visit("used_trainer", it.used_trainer);
   visit("demand", it.demand);
+  visit("trainer_demand", it.trainer_demand, {.optional = true});
   visit("loader_threads", it.loader_threads);
+  visit("loader_kind", it.loader_kind,
+        {kLoaderKindCount, loader_kind_name, true});
+  visit("loader_grows", it.loader_grows, {.optional = true});
+  visit("not_lent", it.not_lent, {kNotLentCount, true});
 }
 
 template <class Visitor, ConstOrNot<BandwidthFigures> Struct>

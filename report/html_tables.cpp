@@ -143,7 +143,7 @@ void advice_section(Markup& page, const JobReport& report) {
   page.open("ul", {{"class", "advice"}});
   for (const Recommendation& advice : list) {
     page.open("li");
-    page.element("code", advice.line);
+    for (const std::string& line : advice.lines) page.element("code", line);
     page.open("p");
     page.element("b", advice.gain ? gain_text(*advice.gain) : "saves CPUs");
     page.text(": " + advice.reason + ".");
@@ -175,6 +175,10 @@ void cores_table(Markup& page, const JobReport& report) {
                                : "not counted"));
   if (const std::string text = lent_gain_text(report); !text.empty()) {
     page.element("p", text + ".");
+  }
+  for (const CoresNotLent& part : cores.not_lent) {
+    page.element("p", fmt::format("Not lent: {:.2f} cores more, because {}.",
+                                  part.cores, not_lent_text(part.why)));
   }
 }
 

@@ -61,10 +61,11 @@ Result<json> parse_document(std::string_view text, const char* kind) {
   json document = parse_json(text, kDeepestJson).document;
   if (!document.is_object()) return invalid("the report is not a JSON object");
   auto version = document.find("schema_version");
-  if (version == document.end() || *version != kReportSchemaVersion) {
-    return invalid("schema_version is not " +
-                   std::to_string(kReportSchemaVersion) +
-                   ", the one that this program reads");
+  if (version == document.end() || !version->is_number_unsigned() ||
+      *version < kOldestReportSchema || *version > kReportSchemaVersion) {
+    return invalid(fmt::format(
+        "schema_version is none that this program reads; allowed: {} to {}",
+        kOldestReportSchema, kReportSchemaVersion));
   }
   auto found = document.find("kind");
   if (found == document.end() || *found != kind) {

@@ -68,7 +68,7 @@ Json header(const char* kind) {
 Json derived(const JobReport& report) {
   Json list = Json::array();
   for (const Recommendation& advice : recommend(report)) {
-    list.push_back({{"line", advice.line},
+    list.push_back({{"lines", advice.lines},
                     {"reason", advice.reason},
                     {"gain", advice.gain && is_known(*advice.gain)
                                  ? object_of(*advice.gain)

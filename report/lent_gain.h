@@ -18,8 +18,8 @@ namespace penstock {
 // an idle one.
 std::optional<double> lent_gain(const JobReport& report);
 
-// "By CPU time, lent CPUs raised the throughput by about 36%"; "" if unknown, or
-// under half a per cent.
+// "By CPU time, lent CPUs raised the throughput by about 36%"; "" if unknown,
+// or under half a per cent.
 std::string lent_gain_text(const JobReport& report);
 
 }  // namespace penstock

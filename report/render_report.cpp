@@ -159,7 +159,9 @@ void render_advice(const JobReport& report, Page& page) {
                   : "  nothing that these figures support");
   }
   for (const Recommendation& advice : list) {
-    page.line("  " + advice.line, 4, Page::Tone::kHeading);
+    for (const std::string& line : advice.lines) {
+      page.line("  " + line, 4, Page::Tone::kHeading);
+    }
     const std::string gain =
         advice.gain ? " (" + gain_text(*advice.gain) + ")" : "";
     page.line("      " + advice.reason + gain, 6);

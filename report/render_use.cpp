@@ -39,6 +39,15 @@ void render_cpu_time(const JobReport& report, Page& page) {
   }
 }
 
+// Cores that the ceiling would have taken, and why they were not lent.
+void render_not_lent(const CoreFigures& cores, Page& page) {
+  for (const CoresNotLent& part : cores.not_lent) {
+    page.line(fmt::format("  not lent: {:.2f} cores more, because {}",
+                          part.cores, not_lent_text(part.why)),
+              4);
+  }
+}
+
 }  // namespace
 
 void render_cores(const JobReport& report, Page& page) {
@@ -69,6 +78,7 @@ void render_cores(const JobReport& report, Page& page) {
       estimate_text(cores.demand),
       cores.loader_threads ? fmt::format("{:.0f}", *cores.loader_threads)
                            : "-"));
+  render_not_lent(cores, page);
 }
 
 void render_bandwidth(const BandwidthFigures& bandwidth, Page& page) {

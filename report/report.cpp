@@ -56,6 +56,20 @@ constexpr CauseText kCounted[kCountedCount] = {
      "Python before 3.10 or with -I or -E, need penstock.watch(loader)"},
 };
 
+constexpr CauseText kNotLent[kNotLentCount] = {
+    {"no_cpus", "no CPU of this node was spare"},
+    {"threads", "its loader threads or workers can use no more"},
+    {"storage", "its storage bandwidth limits it first"},
+    {"policy", "the node's policy lends nothing (Policy=even)"},
+    {"switched_off", "Penstock was switched off on this node"},
+    {"shared_cpus", "other jobs hold some of its own CPUs, too"},
+    {"groups", "its control groups cannot be lent CPUs; see the notes"},
+    {"contradiction", "its figures contradict the kernel's"},
+};
+
+constexpr const char* kLoaderKinds[kLoaderKindCount] = {"unknown", "trainer",
+                                                        "processes", "threads"};
+
 constexpr const char* kEvents[kProcessEventsCount] = {"unknown", "connector",
                                                       "polling"};
 
@@ -78,6 +92,18 @@ const char* cause_name(GrantCause cause) {
 
 const char* cause_text(GrantCause cause) {
   return kCauses[static_cast<int>(cause)].text;
+}
+
+const char* not_lent_name(NotLent why) {
+  return kNotLent[static_cast<int>(why)].name;
+}
+
+const char* not_lent_text(NotLent why) {
+  return kNotLent[static_cast<int>(why)].text;
+}
+
+const char* loader_kind_name(LoaderKind kind) {
+  return kLoaderKinds[static_cast<int>(kind)];
 }
 
 const char* loader_source_name(LoaderSource source) {

@@ -20,7 +20,8 @@
 
 namespace penstock {
 
-inline constexpr int kReportSchemaVersion = 1;
+inline constexpr int kReportSchemaVersion = 2;
+inline constexpr int kOldestReportSchema = 1;  // that parse_report() reads
 
 // Limits that parse_report() enforces; the producer of a report must keep them.
 inline constexpr size_t kMaxReportTextBytes = 256;  // longer text is cut
@@ -111,19 +112,53 @@ struct PressureFigures {
                          const PressureFigures&) = default;
 };
 
+// What loads the job's data.
+enum class LoaderKind { kUnknown, kTrainer, kProcesses, kThreads };
+inline constexpr int kLoaderKindCount = 4;
+const char* loader_kind_name(LoaderKind kind);  // in JSON: "trainer"
+
+// Why a job was not lent cores that its ceiling takes.
+enum class NotLent {
+  kNoCpus,         // nobody had one to spare
+  kThreads,        // its loader's threads or workers can use no more
+  kStorage,        // its bandwidth limits it first
+  kPolicy,         // Policy=even
+  kSwitchedOff,    // penstock off
+  kSharedCpus,     // other jobs hold some of its own CPUs
+  kGroups,         // its control groups cannot be lent any
+  kContradiction,  // its figures contradict the kernel's
+};
+inline constexpr int kNotLentCount = 8;
+const char* not_lent_name(NotLent why);  // in JSON: "no_cpus"
+const char* not_lent_text(NotLent why);
+
+struct CoresNotLent {
+  NotLent why = NotLent::kNoCpus;
+  double cores = 0;  // average over the run
+
+  friend bool operator==(const CoresNotLent&, const CoresNotLent&) = default;
+};
+
 // Cores of the job's tasks on this node.
 struct CoreFigures {
+  std::optional<double> node;       // CPUs of the node
   std::optional<double> allocated;  // CPUs allocated by Slurm
   std::optional<double> reserve;    // trainer reserve
   std::optional<double> entitled;   // allocated less reserve
   std::optional<double> requested;  // the user's limit of threads, as cores
   std::optional<double> granted_home;
   std::optional<double> granted_away;
-  std::optional<double> used_home;  // loader threads on the job's own CPUs
+  // Loader threads on the job's own CPUs; of a trainer that loads itself, the
+  // time it spent so.
+  std::optional<double> used_home;
   std::optional<double> used_away;  // loader threads on lent CPUs
   std::optional<double> used_trainer;
-  std::optional<Estimate> demand;        // loader cores for the ceiling
-  std::optional<double> loader_threads;  // maximum at one time
+  std::optional<Estimate> demand;          // loader cores for the ceiling
+  std::optional<Estimate> trainer_demand;  // the trainer's cores there
+  std::optional<double> loader_threads;    // maximum at one time
+  LoaderKind loader_kind = LoaderKind::kUnknown;
+  bool loader_grows = false;  // starts more threads when it is granted more
+  std::vector<CoresNotLent> not_lent;
 
   friend bool operator==(const CoreFigures&, const CoreFigures&) = default;
 };

@@ -48,14 +48,16 @@ class Order:
 class Session:
     """Owns the cluster's current regime. Not thread-safe.
 
-    pool is mounted and has the folders jpeg/ and raw/."""
+    pool is mounted and has the folders jpeg/ and raw/. lines: further ones of
+    penstock.conf."""
 
-    def __init__(self, cluster, pool, progress):
+    def __init__(self, cluster, pool, progress, lines=()):
         self.cluster = cluster
         self.progress = progress
         self.regime = None
         self.statuses = []  # penstockd's final states, one per Penstock run
         self.pool = pool
+        self._lines = lines
         self._count = 0
         self._stage()
 
@@ -93,7 +95,7 @@ class Session:
             self.cluster.start_agent(
                 policy=POLICY[regime],
                 pools=[("pool", self.pool.mountpoint, str(rate))],
-                lines=[f"ManagedCPUs=0-{self.cluster.cpus - 1}"])
+                lines=[f"ManagedCPUs=0-{self.cluster.cpus - 1}", *self._lines])
         self.regime = regime
 
     def leave(self):

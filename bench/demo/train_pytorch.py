@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A typical PyTorch training script, which knows nothing of Penstock: JPEGs of a
-folder, a DataLoader with a fixed number of workers.
+"""A typical PyTorch training script, which knows nothing of Penstock: pictures of
+a folder, a DataLoader with a fixed number of workers.
 
 The accelerator is emulated by a timed wait. The log is as penstock-train's."""
 
@@ -23,12 +23,13 @@ LOG_PERIOD_S = 0.1
 class Pictures(torch.utils.data.Dataset):
     """cold: drop every file from the page cache before reading it. This
     emulates a data set much larger than memory. Files on tmpfs stay. replay:
-    each worker prepares one picture only, so that data is never late."""
+    each worker prepares one picture only, so that data is never late. store_s:
+    time until a remote store answers."""
 
-    def __init__(self, folder, cold, replay):
+    def __init__(self, folder, cold, replay, store_s):
         self.paths = sorted(entry.path for entry in os.scandir(folder)
-                            if entry.name.endswith(".jpg"))
-        self.cold, self.replay = cold, replay
+                            if entry.name.endswith((".jpg", ".ppm")))
+        self.cold, self.replay, self.store_s = cold, replay, store_s
         self.prepared = None
 
     def __len__(self):
@@ -42,6 +43,8 @@ class Pictures(torch.utils.data.Dataset):
         return self.prepared
 
     def prepare(self, index):
+        if self.store_s:
+            time.sleep(self.store_s)
         with open(self.paths[index % len(self.paths)], "rb") as file:
             if self.cold:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -90,13 +93,15 @@ def parse_arguments():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log", default="/dev/null")
     parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--store-s", type=float, default=0)
     parser.add_argument("--replay", action="store_true")
     return parser.parse_args()
 
 
 def make_loader(arguments):
     return torch.utils.data.DataLoader(
-        Pictures(arguments.data, arguments.cold, arguments.replay),
+        Pictures(arguments.data, arguments.cold, arguments.replay,
+                 arguments.store_s),
         shuffle=True, drop_last=True, batch_size=arguments.batch,
         num_workers=arguments.workers)
 

@@ -87,7 +87,7 @@ def compare(session, jobs, busy, program, rounds):
             f"{report['quality']['samples']}, counted by "
             f"{report['quality']['counted']}; lent CPUs +{stated:.3f}; "
             f"{report['derived']['verdict']}\n    "
-            + json.dumps([one["line"] for one in
+            + json.dumps([one["lines"] for one in
                           report["derived"]["recommendations"]]))
         for name, value in zip(found, (measured, stated,
                                        abs(stated - measured))):

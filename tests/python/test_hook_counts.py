@@ -9,6 +9,8 @@ try:
 except ImportError:
     torch = None
 
+MS = 1_000_000
+
 EPOCH = """
 train(DataLoader(data(24), 4), torch.optim.SGD(model.parameters(), 1e-4))
 """
@@ -89,6 +91,33 @@ if __name__ == "__main__":
                             multiprocessing_context=method)
         train(loader, optimizer)
 """, 48, 12)
+
+    def test_a_trainer_that_loads_its_data_itself(self):
+        """Computing is preparation, and waiting for a store is not."""
+        self.train("""
+import time
+
+class Pictures(torch.utils.data.Dataset):
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        end_s = time.thread_time() + 0.02
+        while time.thread_time() < end_s:
+            pass
+        return torch.zeros(1), 0
+
+train(DataLoader(Pictures(), 2), torch.optim.SGD(model.parameters(), 1e-4))
+""", 10, 5)
+        page = self.daemon.progress()
+        self.assertEqual(page["prepared"], 10)
+        self.assertEqual(page["loader_threads"], 0)
+        self.assertGreaterEqual(page["prep_ns"], 190 * MS)
+        self.assertLess(page["prep_ns"], 300 * MS)
+        self.assertGreaterEqual(page["fetch_ns"], 95 * MS)
+        self.assertLessEqual(page["prep_ns"] + page["fetch_ns"],
+                             page["wait_ns"])
 
     @unittest.skipUnless(hasattr(torch, "compile"), "torch.compile: torch 2")
     def test_a_compiled_model_and_optimizer(self):

@@ -8,7 +8,12 @@ from penstock._clone import worker_pids
 from penstock._crew import Crew
 from penstock._follow import Follower
 from penstock._lengths import take_length
-from penstock._run_delay import begin_wait, end_wait, take_delay_ns
+from penstock._run_delay import (
+    begin_wait,
+    end_wait,
+    take_delay_ns,
+    waited_delay_ns,
+)
 from penstock._split import Split
 from penstock._training import TRAINS, Turn
 
@@ -28,14 +33,17 @@ class Pass:
         split: Split | None,
         crew: Crew | None,
         batch_size: Any,
+        loads_itself: bool,
     ):
+        """loads_itself: the training thread prepares the batches."""
         self.process = process
         self.loader: Any = None  # for penstock analyze
         self.batch_size = batch_size  # attribute name of a loader
         self._turn = turn
         self._split = split
         self._told = False
-        self._begin_ns = self._extra_ns = 0
+        self._begin_ns = self._extra_ns = self._cpu_ns = 0
+        self._loads_itself = loads_itself and split is None
         self._pids = worker_pids(iterator)
         for pid in self._pids:
             process.client.register(pid)
@@ -60,14 +68,19 @@ class Pass:
 
     def begin(self) -> None:
         self._begin_ns = begin_wait()
+        if self._loads_itself:
+            self._cpu_ns = time.thread_time_ns()
 
     def end(self, batch: object, iterator: Any) -> None:
-        wait_ns = end_wait() - self._begin_ns + self._extra_ns
-        self._extra_ns = 0
+        wait_ns = end_wait() - self._begin_ns
         samples = take_length(iterator)
         if samples is None:
             samples = batch_samples(batch, self)
         split = self._split.take() if self._split else None
+        if self._loads_itself:
+            split = self._own_loading(samples, wait_ns)
+        wait_ns += self._extra_ns
+        self._extra_ns = 0
         process, turn = self.process, self._turn
         with process.lock:
             process.training.batch(
@@ -75,6 +88,17 @@ class Pass:
             )
         if not self._told and self.trains:
             self._tell_workers()
+
+    def _own_loading(self, samples: int, wait_ns: int) -> dict[str, int]:
+        """Returns the split of a batch: what the thread did not compute, and
+        did not wait for a CPU, it waited for its data."""
+        cpu_ns = min(time.thread_time_ns() - self._cpu_ns, wait_ns)
+        fetch_ns = max(0, wait_ns - cpu_ns - waited_delay_ns())
+        return {
+            "fetch_ns": fetch_ns,
+            "prep_ns": cpu_ns,
+            "prepared": samples,
+        }
 
     def fail(self, is_over: bool) -> None:
         end_wait()

@@ -240,7 +240,8 @@ def _attach(
     with now.lock:
         turn = now.training.begin(now.tally(loader))
     size = getattr(loader, "batch_size", None)
-    one = Pass(now, turn, iterator, split, crew, size)
+    loads_itself = getattr(loader, "num_workers", None) == 0
+    one = Pass(now, turn, iterator, split, crew, size, loads_itself)
     if _VARIABLE in os.environ:
         one.loader = loader
     if begin_ns is not None:

@@ -69,6 +69,7 @@ class _Waits(threading.local):
         self.delay = RunDelay()
         self.depth = 0
         self.pending_ns = 0
+        self.waited_ns = 0  # run delay in the last wait
         self.read_ns = 0  # moment of the last reading
 
     def lap_ns(self, now_ns: int) -> int:
@@ -107,10 +108,15 @@ def end_wait() -> int:
     """Ends a wait. The run delay during the wait is part of the wait. Returns
     its end."""
     waits, now_ns = _waits, time.monotonic_ns()
-    waits.lap_ns(now_ns)
+    waits.waited_ns = waits.lap_ns(now_ns)
     if waits.depth > 0:
         waits.depth -= 1
     return now_ns
+
+
+def waited_delay_ns() -> int:
+    """Returns the run delay during the thread's last wait."""
+    return _waits.waited_ns
 
 
 def is_waiting() -> bool:

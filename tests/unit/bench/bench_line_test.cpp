@@ -30,8 +30,8 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
   const Row rows[] = {
       {{}, "NAME is required"},
       {{"everything"},
-       "not in {allocator,analyze,cache,ctld,exchange,lmdb,loader,memory,"
-       "staging,submit,unmodified}"},
+       "not in {advice,allocator,analyze,cache,ctld,exchange,lmdb,loader,"
+       "memory,staging,submit,unmodified}"},
       {{"exchange", "--parts", "selection,100g"}, "100g not in"},
       {{"exchange", "--rounds", "0"}, "--rounds"},
       {{"analyze", "--jobs", "res50,bert"}, "bert not in"},

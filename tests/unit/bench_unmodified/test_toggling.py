@@ -62,7 +62,7 @@ class Script(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "none.jpg").touch()
             loader = train_pytorch.make_loader(types.SimpleNamespace(
-                data=folder, cold=False, replay=False, batch=2, workers=2))
+                data=folder, cold=False, replay=False, store_s=0, batch=2, workers=2))
         epoch = exact_epoch(loader)
         self.assertIsNone(epoch.reason)
 

@@ -83,15 +83,26 @@ TEST_CASE("a measured cost gives a straight line up to the ceiling") {
   CHECK(rate_at(curve, 4).low == Approx(80));
   CHECK(rate_at(curve, 4).high == Approx(125));
   CHECK(curve.points.back().rate.value == Approx(200));
-  // 97% of 200 samples/s at 40 ms each.
-  CHECK(*curve.enough_cores == Approx(7.76));
-  CHECK(rate_at(curve, 7.76).value == Approx(194));
-  CHECK(curve.points.back().cores == Approx(1.25 * 7.76));
   CHECK(*curve.measured_cores == Approx(4));
   CHECK(curve.basis ==
-        "40 ms of CPU for a sample, measured in this run, at any number of "
-        "cores; the ceiling is measured in this run");
+        "40 ms of CPU for a sample, measured in this run; the ceiling is "
+        "measured in this run");
   CHECK(says(curve.notes, "How sharply one limit takes over"));
+}
+
+TEST_CASE("beyond the measured cores the line is less steep") {
+  const Fixture f;
+  const WhatIfCurve curve = f.curve();
+  // 97% of 200 samples/s: 94 more than with 4 cores, at 25 a core, of which
+  // three quarters are expected.
+  const double enough = 4 + 94 / (0.75 * 25);
+  CHECK(*curve.enough_cores == Approx(enough));
+  const Estimate there = rate_at(curve, enough);
+  CHECK(there.value == Approx(194));
+  CHECK(there.low == Approx(0.8 * (100 + 0.5 * 25 * (enough - 4))));
+  CHECK(there.high == Approx(200 * 1.0).margin(1e-6));
+  CHECK(curve.points.back().cores == Approx(1.25 * enough));
+  CHECK(says(curve.notes, "A core beyond the measured ones brings 75% of one"));
 }
 
 TEST_CASE("a profile's curve takes precedence over a straight line") {
@@ -109,28 +120,36 @@ TEST_CASE("a profile's curve takes precedence over a straight line") {
   CHECK_FALSE(says(curve.notes, "How sharply"));
 }
 
-TEST_CASE("the curve ends at the cores that the loader's threads can use") {
+TEST_CASE("the curve assumes a thread for each core, and says so") {
   Fixture f;
-  f.job.loader.most_threads = 6;  // 3 of each rank
-  WhatIfCurve curve = f.curve();
-  CHECK_FALSE(curve.enough_cores);
-  CHECK(curve.why_not_enough == "the loader has too few threads");
-  CHECK(curve.points.back().rate.value == Approx(150));
-  CHECK(says(curve.notes, "The loader can use 6 cores at most"));
+  f.job.loader.most_threads = 6;
+  const WhatIfCurve curve = f.curve();
+  CHECK(curve.enough_cores);
+  CHECK(curve.points.back().rate.value == Approx(200));
+  CHECK(says(curve.notes, "at most, and 6 ran: more cores need as many"));
+  f.job.widest.elastic = true;
+  CHECK_FALSE(says(f.curve().notes, "6 ran"));
+}
 
-  SECTION("also with a profile of more threads") {
-    f.profile().rate_at_cores = {40, 60, 120};
-    curve = f.curve();
-    CHECK(*curve.measured_cores == Approx(6));
-    CHECK(curve.points.back().rate.value == Approx(180));
-  }
-  SECTION(
-      "a loader that follows the hint is limited by --loader-threads only") {
-    f.job.widest.elastic = true;
-    CHECK(*f.curve().enough_cores == Approx(7.76));
-    f.job.options.threads = 3;
-    CHECK(f.curve().why_not_enough == "the loader has too few threads");
-  }
+TEST_CASE("a trainer that loads its data itself has a measured cost") {
+  Fixture f;
+  f.job.costs.corrected->loader_cpu_s_per_sample = {};
+  CHECK_FALSE(f.curve().unknown.empty());
+  Progress page;
+  page.started_ns = 1 * kSecond;
+  page.updated_ns = 101 * kSecond;
+  page.samples = page.prepared = 5000;
+  page.wait_ns = 50 * kSecond;
+  page.prep_ns = 40 * kSecond;
+  f.job.ended = {};
+  f.job.ended.add(page);
+  f.job.totals.job_cpu_s = 45;
+  const JobReport report = build_report(f.job, f.context, false);
+  CHECK(report.cores.loader_kind == LoaderKind::kTrainer);
+  CHECK(*report.cores.loader_threads == 0);
+  const WhatIfCurve curve = f.curve();
+  CHECK(curve.basis.starts_with("8 ms of CPU for a sample, measured in this"));
+  CHECK(*curve.measured_cores == Approx(0.4));
 }
 
 TEST_CASE("storage limits the curve if its bandwidth is known") {

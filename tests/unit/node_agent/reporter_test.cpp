@@ -88,7 +88,7 @@ TEST_CASE(
   CHECK(verdict(report).starts_with("Exchange-bound: "));
   const auto advice = recommend(report);
   REQUIRE(advice.size() == 1);
-  CHECK(advice[0].line.starts_with("penstock.exchange."));
+  CHECK(advice[0].lines[0].starts_with("penstock.exchange."));
 }
 
 TEST_CASE("simultaneous ranks are reported as one job") {

@@ -110,7 +110,7 @@ TEST_CASE("a page has the verdict, the advice, and each section") {
   const std::string page = render_html(report);
   CHECK(says(page, verdict(report)));
   for (const Recommendation& advice : recommend(report)) {
-    CHECK(says(page, "<code>" + advice.line + "</code>"));
+    CHECK(says(page, "<code>" + advice.lines[0] + "</code>"));
   }
   for (const char* heading :
        {"What would help", "Where the time went", "Cores: granted and used",

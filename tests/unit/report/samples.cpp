@@ -107,7 +107,8 @@ JobReport input_bound() {
                  .exchange_stall = {std::nullopt, "no exchange reported"}},
        .waited_s = 96.72});
   out.pressure = {127.9, 87.4, "PSI some"};
-  out.cores = {.allocated = 1,
+  out.cores = {.node = 8,
+               .allocated = 1,
                .reserve = 0.1,
                .entitled = 0.9,
                .requested = 2,
@@ -117,7 +118,10 @@ JobReport input_bound() {
                .used_away = 0.71,
                .used_trainer = 0.09,
                .demand = Estimate{3.6, 3.2, 4.0},
-               .loader_threads = 2};
+               .trainer_demand = Estimate{0.13, 0.12, 0.14},
+               .loader_threads = 2,
+               .loader_kind = LoaderKind::kThreads,
+               .loader_grows = true};
   out.bandwidth = {"scratch",
                    100 * kMega,
                    50 * kMega,

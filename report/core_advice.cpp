@@ -1,0 +1,319 @@
+#include "report/core_advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/options.h"
+#include "report/text.h"
+
+namespace penstock {
+namespace {
+
+// Smaller gains are within the error of the model.
+constexpr double kWorthwhileGain = 0.05;
+// From this share of the best rate on, further CPUs are not worth their price.
+constexpr double kNearlyBest = 0.97;
+// A job that uses this share of its CPUs has no more to use.
+constexpr double kSaturated = 0.85;
+// A thread that uses less of a core than this sleeps in between.
+constexpr double kAwake = 0.85;
+// A job that reads this share of what storage supplies is bound by it.
+constexpr double kReadsAll = 0.8;
+// Where the curve promises this much more than the prep stall allows, the split
+// of the stalls decides, and at least this part of the prep stall goes.
+constexpr double kCut = 1.1;
+constexpr double kLeastOfStall = 0.5;
+// Use of CPUs at which a loader and a trainer hardly disturb each other.
+constexpr double kComfortable = 0.8;
+constexpr int kMostPerTask = 4096;  // limit of the options
+constexpr int kBisections = 50;
+
+using Rate = double Estimate::*;  // of the curve: value, low or high
+
+class CoreModel {
+ public:
+  static std::optional<CoreModel> of(const JobReport& report) {
+    const CoreFigures& cores = report.cores;
+    if (!report.what_if || report.what_if->points.size() < 2 ||
+        !report.what_if->here_rate || !(*report.what_if->here_rate > 0) ||
+        !cores.allocated || !report.tasks) {
+      return std::nullopt;
+    }
+    return CoreModel(report);
+  }
+
+  double here_rate() const { return *curve_.here_rate; }
+  int tasks() const { return int(report_.tasks); }
+  int cpus() const {  // of a task
+    return std::max(1, int(std::lround(*report_.cores.allocated / tasks())));
+  }
+  int most_cpus() const {
+    if (!report_.cores.node) return kMostPerTask;
+    return std::clamp(int(*report_.cores.node / tasks()), 1, kMostPerTask);
+  }
+
+  // Cores of the trainers at this rate.
+  double trainer(double rate) const {
+    const CoreFigures& cores = report_.cores;
+    if (cores.trainer_demand && curve_.ceiling > 0) {
+      return cores.trainer_demand->value * rate / curve_.ceiling;
+    }
+    return cores.reserve.value_or(0);
+  }
+
+  // The rate with this number of loader cores.
+  double rate_at(double cores, Rate end) const {
+    const auto& points = curve_.points;
+    const auto after = std::find_if(
+        points.begin(), points.end(),
+        [cores](const RateAtCores& point) { return point.cores >= cores; });
+    if (after == points.end()) return points.back().rate.*end;
+    if (after == points.begin()) return after->rate.*end;
+    const RateAtCores& before = *(after - 1);
+    const double part = (cores - before.cores) / (after->cores - before.cores);
+    return before.rate.*end + part * (after->rate.*end - before.rate.*end);
+  }
+
+  // The least number of loader cores for this rate; the curve's end if none is
+  // enough.
+  double cores_for(double rate, Rate end) const {
+    double low = 0, high = curve_.points.back().cores;
+    for (int i = 0; i < kBisections; ++i) {
+      const double middle = (low + high) / 2;
+      (rate_at(middle, end) >= rate ? high : low) = middle;
+    }
+    return high;
+  }
+
+  // Loader cores that the trainers leave of all CPUs.
+  double loader_cores(int cpus_per_task, Rate end) const {
+    const double cpus = 1.0 * cpus_per_task * tasks();
+    double low = 0, high = std::min(cpus, curve_.points.back().cores);
+    for (int i = 0; i < kBisections; ++i) {
+      const double middle = (low + high) / 2;
+      const double used = middle + trainer(rate_at(middle, end));
+      (used <= cpus ? low : high) = middle;
+    }
+    return low;
+  }
+
+  double rate_with(int cpus_per_task, Rate end) const {
+    return rate_at(loader_cores(cpus_per_task, end), end);
+  }
+
+  // Loader cores in use now, while the job trains.
+  double used() const { return cores_for(here_rate(), &Estimate::value); }
+
+  // Whether the job uses all CPUs that it has, lent ones included.
+  bool is_saturated() const {
+    const double has =
+        *report_.cores.allocated + report_.cores.granted_away.value_or(0);
+    return used() + trainer(here_rate()) >= kSaturated * has;
+  }
+
+  double threads() const { return report_.cores.loader_threads.value_or(0); }
+
+  // Cores that one loader thread uses. While the job is starved, its threads
+  // always work. Those that use less than a core then sleep; behind others'
+  // backs on a saturated CPU they would not.
+  double cores_of_thread() const {
+    if (!(threads() > 0) || is_saturated()) return 1;
+    const double share = used() / threads();
+    return share < kAwake ? std::max(share, 1e-3) : 1;
+  }
+
+  // Whether threads sleep and nobody knows that more of them would get more.
+  bool is_bound_by_storage() const {
+    if (cores_of_thread() == 1) return false;
+    const BandwidthFigures& storage = report_.bandwidth;
+    if (storage.pool.empty()) {
+      const DataWaits waits = data_waits(report_.breakdown);
+      return waits.storage_s.value_or(0) > waits.cpu_s.value_or(0);
+    }
+    double supplied = storage.pool_bytes_per_s.value_or(0);
+    if (storage.granted_bytes_per_s) {
+      supplied = std::min(supplied, *storage.granted_bytes_per_s);
+    }
+    return storage.used_bytes_per_s.value_or(0) >= kReadsAll * supplied;
+  }
+
+  // Loader threads that use this number of cores, of the whole job.
+  double threads_for(double cores) const { return cores / cores_of_thread(); }
+
+ private:
+  explicit CoreModel(const JobReport& report)
+      : report_(report), curve_(*report.what_if) {}
+
+  const JobReport& report_;
+  const WhatIfCurve& curve_;
+};
+
+// An excess of a twentieth is ignored.
+int whole(double amount) {
+  return int(std::clamp(std::ceil(amount - 0.05), 1.0, double{kMostPerTask}));
+}
+
+std::string cpus_line(int per_task) {
+  return fmt::format("#SBATCH --cpus-per-task={}", per_task);
+}
+
+// The limit that the job gave its loader, if any.
+bool limits_threads(const JobReport& report) {
+  return report.cores.requested.has_value();
+}
+
+// What makes the loader start this number of threads. "": it does by itself.
+std::string threads_line(const JobReport& report, double in_all) {
+  const CoreFigures& cores = report.cores;
+  const int per_rank = whole(in_all / std::max(1.0, double(report.ranks)));
+  const int per_task = whole(in_all / double(report.tasks));
+  if (cores.loader_grows) {
+    if (!limits_threads(report) || *cores.requested >= per_task) return "";
+    return fmt::format("#SBATCH {}={}", option_flag(kOptionThreads), per_task);
+  }
+  if (cores.loader_kind == LoaderKind::kThreads) {
+    return fmt::format("threads={}", per_rank);
+  }
+  return fmt::format("num_workers={}", per_rank);
+}
+
+bool needs_threads(const CoreModel& model, const CoreFigures& cores,
+                   double threads) {
+  if (cores.loader_grows) return true;  // where a limit of the user is too low
+  if (cores.loader_kind == LoaderKind::kUnknown) return false;
+  return whole(threads / model.tasks()) * model.tasks() > model.threads() + 0.5;
+}
+
+// The fewest CPUs with nearly the best rate.
+int cpus_for_best(const CoreModel& model, int least, int most) {
+  const double best = model.rate_with(most, &Estimate::value);
+  // Rates rise with CPUs.
+  int low = least, high = most;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (model.rate_with(middle, &Estimate::value) >= kNearlyBest * best) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+std::string present_text(const CoreModel& model, LoaderKind kind) {
+  const int cpus = model.cpus() * model.tasks();
+  const std::string loaders =
+      kind == LoaderKind::kTrainer
+          ? "the trainer loaded its data itself"
+          : fmt::format("at most {:.0f} loader thread{} ran", model.threads(),
+                        model.threads() == 1 ? "" : "s");
+  return fmt::format("; {} on {} CPU{}", loaders, cpus, cpus == 1 ? "" : "s");
+}
+
+// loader: cores of the loader with the advice followed.
+std::string reason_of(const JobReport& report, const CoreModel& model,
+                      double loader, int cpus) {
+  const double rate = model.rate_at(loader, &Estimate::value);
+  std::string text = fmt::format(
+      "{} samples/s take about {:.2f} loader cores and {:.2f} of the trainer",
+      figure_text(rate), loader, model.trainer(rate));
+  if (model.cores_of_thread() < 1) {
+    text += fmt::format(
+        ", in {:.0f} threads, since each uses {:.2f} of a core and waits for "
+        "its data the rest of the time",
+        std::ceil(model.threads_for(loader) - 0.05), model.cores_of_thread());
+  }
+  text += present_text(model, report.cores.loader_kind);
+  const WhatIfCurve& curve = *report.what_if;
+  if (cpus == model.most_cpus() &&
+      rate < kNearlyBest * curve.points.back().rate.value) {
+    text += fmt::format(
+        "; this node has no more CPUs, and the ceiling is {} samples/s",
+        figure_text(curve.ceiling));
+  }
+  return text;
+}
+
+Estimate gain_of(const JobReport& report, const CoreModel& model, int cpus) {
+  const auto gain = [&](Rate end) {
+    return model.rate_with(cpus, end) / model.here_rate() - 1;
+  };
+  // More CPUs leave the wait for storage as it is, but more threads that wait
+  // at the same time do not.
+  const Breakdown& breakdown = report.breakdown;
+  const std::optional<double> cpu_s = data_waits(breakdown).cpu_s;
+  const double avoided_s = cpu_s && model.cores_of_thread() == 1
+                               ? *cpu_s
+                               : breakdown.waited_s.value_or(breakdown.wall_s);
+  const double most =
+      breakdown.wall_s / std::max(1e-9, breakdown.wall_s - avoided_s) - 1;
+  Estimate out;
+  out.high = std::max(0.0, gain(&Estimate::high));
+  out.value = std::clamp(gain(&Estimate::value), 0.0, std::min(most, out.high));
+  const bool is_cut = gain(&Estimate::value) > kCut * most;
+  const double least = is_cut ? kLeastOfStall * out.value : out.value;
+  out.low = std::clamp(gain(&Estimate::low), 0.0, least);
+  if (model.cores_of_thread() < 1) out.low = 0;
+  return out;
+}
+
+std::optional<Recommendation> advise_more(const JobReport& report,
+                                          const CoreModel& model) {
+  if (model.is_bound_by_storage()) return std::nullopt;
+  const int most = std::max(model.cpus(), model.most_cpus());
+  const int cpus = cpus_for_best(model, model.cpus(), most);
+  const Estimate gain = gain_of(report, model, cpus);
+  if (gain.value < kWorthwhileGain) return std::nullopt;
+  const double enough = kNearlyBest * model.rate_with(most, &Estimate::value);
+  const double loader = std::min(model.loader_cores(cpus, &Estimate::value),
+                                 model.cores_for(enough, &Estimate::value));
+  const double threads = model.threads_for(loader);
+  Recommendation out;
+  if (needs_threads(model, report.cores, threads)) {
+    const std::string line = threads_line(report, threads);
+    if (!line.empty()) out.lines.push_back(line);
+  }
+  if (cpus > model.cpus()) out.lines.push_back(cpus_line(cpus));
+  if (out.lines.empty()) return std::nullopt;
+  out.reason = reason_of(report, model, loader, cpus);
+  out.gain = gain;
+  return out;
+}
+
+// Growing follows what is expected, shrinking the worst that is.
+std::optional<Recommendation> advise_fewer(const JobReport& report) {
+  const CoreFigures& cores = report.cores;
+  if (!cores.demand || !cores.reserve || !cores.allocated || !report.tasks) {
+    return std::nullopt;
+  }
+  const double loader = cores.demand->high;
+  const double trainer = std::max(
+      cores.trainer_demand ? cores.trainer_demand->high : 0, *cores.reserve);
+  const double tasks = double(report.tasks);
+  const int cpus = whole((loader + trainer) / kComfortable / tasks);
+  if (cpus * tasks > *cores.allocated - 0.5) return std::nullopt;
+  return Recommendation{
+      {cpus_line(cpus)},
+      fmt::format("the loader takes at most {:.2f} cores and the trainer "
+                  "{:.2f}; Slurm gave {}",
+                  loader, trainer, figure_text(cores.allocated)),
+      std::nullopt};
+}
+
+}  // namespace
+
+std::optional<Recommendation> advise_cores(const JobReport& report) {
+  const Breakdown& breakdown = report.breakdown;
+  if (!breakdown.waited_s || !(breakdown.wall_s > 0)) return std::nullopt;
+  const double held_up_s =
+      *breakdown.waited_s + breakdown.contention_s.value_or(0);
+  if (held_up_s < kInputBoundShare * breakdown.wall_s) {
+    return advise_fewer(report);
+  }
+  const std::optional<CoreModel> model = CoreModel::of(report);
+  return model ? advise_more(report, *model) : std::nullopt;
+}
+
+}  // namespace penstock

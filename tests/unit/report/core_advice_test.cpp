@@ -1,0 +1,216 @@
+#include "report/core_advice.h"
+
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// An unmodified PyTorch job on a node of 16 CPUs. Its worker prepares 200
+// samples/s a core, the ceiling is 1200, and its trainer takes 0.5 cores there.
+// It has one CPU, and half of its time it waits for data.
+struct Fixture {
+  Fixture() {
+    report.tasks = report.ranks = 1;
+    report.breakdown = make_breakdown({.wall_s = 100,
+                                       .parts = {.compute = {{16.0}},
+                                                 .fetch_stall = {{0.0}},
+                                                 .prep_stall = {{84.0}}},
+                                       .waited_s = 84.0});
+    CoreFigures& cores = report.cores;
+    cores.node = 16;
+    cores.allocated = 1;
+    cores.reserve = 0.1;
+    cores.demand = Estimate{6, 5.9, 6.1};
+    cores.trainer_demand = Estimate{0.5, 0.48, 0.52};
+    cores.loader_threads = 1;
+    cores.loader_kind = LoaderKind::kProcesses;
+    report.quality.counted = Counted::kHook;
+    WhatIfCurve& curve = report.what_if.emplace();
+    curve.ceiling = 1200;
+    curve.here_rate = 190;
+    for (double cores_at = 0; cores_at <= 8; cores_at += 0.25) {
+      const double rate = std::min(1200.0, 200 * cores_at);
+      const double most = std::min(1200.0, 220 * cores_at);
+      curve.points.push_back({cores_at, {rate, 0.8 * rate, most}});
+    }
+  }
+
+  // The rate that two ranks or more make together stays the same.
+  void split_into(uint32_t tasks, uint32_t ranks) {
+    report.tasks = tasks;
+    report.ranks = ranks;
+    report.cores.allocated = tasks;
+    report.cores.loader_threads = ranks;
+  }
+
+  JobReport report;
+};
+
+Lines lines(const JobReport& report) {
+  const auto advice = advise_cores(report);
+  return advice ? advice->lines : Lines{};
+}
+
+}  // namespace
+
+TEST_CASE("workers and CPUs that must change together are one advice") {
+  const Fixture f;
+  const auto advice = advise_cores(f.report);
+  REQUIRE(advice);
+  // 97% of 1200 samples/s: 5.82 cores, and 0.49 of the trainer.
+  CHECK(advice->lines == Lines{"num_workers=6", "#SBATCH --cpus-per-task=7"});
+  REQUIRE(advice->gain);
+  CHECK(advice->gain->value == Approx(84.0 / 16));
+  CHECK(advice->gain->low == Approx(0.8 * 1200 / 190 - 1).epsilon(0.02));
+  CHECK(advice->gain->low < advice->gain->value);
+  CHECK(advice->gain->high >= advice->gain->value);
+  CHECK(advice->reason ==
+        "1164 samples/s take about 5.82 loader cores and 0.48 of the trainer; "
+        "at most 1 loader thread ran on 1 CPU");
+}
+
+TEST_CASE("no more CPUs are advised than the node has") {
+  Fixture f;
+  f.report.cores.node = 2;
+  const auto advice = advise_cores(f.report);
+  REQUIRE(advice);
+  CHECK(advice->lines == Lines{"num_workers=2", "#SBATCH --cpus-per-task=2"});
+  // 1.84 cores are left by the trainer.
+  CHECK(advice->gain->value == Approx(368.0 / 190 - 1).epsilon(0.02));
+  CHECK(advice->reason.find("this node has no more CPUs") != std::string::npos);
+  f.report.cores.node = 1;
+  CHECK(lines(f.report).empty());
+}
+
+TEST_CASE("workers that suffice for the CPUs are left alone") {
+  Fixture f;
+  f.report.cores.loader_threads = 8;
+  CHECK(lines(f.report) == Lines{"#SBATCH --cpus-per-task=7"});
+}
+
+TEST_CASE("CPUs that suffice for more workers are left alone") {
+  Fixture f;
+  f.report.cores.allocated = 7;
+  CHECK(lines(f.report) == Lines{"num_workers=6"});
+}
+
+TEST_CASE("workers are of a rank, and CPUs of a task") {
+  Fixture f;
+  f.split_into(1, 3);  // as torchrun starts them
+  CHECK(lines(f.report) == Lines{"num_workers=2", "#SBATCH --cpus-per-task=7"});
+  f.split_into(3, 3);
+  f.report.what_if->here_rate = 560;
+  CHECK(lines(f.report) == Lines{"num_workers=2", "#SBATCH --cpus-per-task=3"});
+}
+
+TEST_CASE("a trainer that loads its data itself is advised workers") {
+  Fixture f;
+  f.report.cores.loader_kind = LoaderKind::kTrainer;
+  f.report.cores.loader_threads = 0;
+  CHECK(lines(f.report) == Lines{"num_workers=6", "#SBATCH --cpus-per-task=7"});
+  SECTION("which help on its own CPU, too") {
+    f.report.cores.node = 1;
+    f.report.what_if->here_rate = 120;  // and computes in between
+    CHECK(lines(f.report) == Lines{"num_workers=1"});
+  }
+}
+
+TEST_CASE("the line names what starts the loader's threads") {
+  Fixture f;
+  f.report.cores.loader_kind = LoaderKind::kThreads;
+  f.report.quality.counted = Counted::kProgram;
+  CHECK(lines(f.report)[0] == "threads=6");
+  f.report.cores.loader_grows = true;
+  CHECK(lines(f.report) == Lines{"#SBATCH --cpus-per-task=7"});
+  f.report.cores.requested = 2;
+  CHECK(lines(f.report) ==
+        Lines{"#SBATCH --loader-threads=6", "#SBATCH --cpus-per-task=7"});
+}
+
+TEST_CASE("workers that sleep for their data need no CPUs") {
+  Fixture f;
+  f.report.cores.allocated = 8;
+  f.report.cores.loader_threads = 4;
+  f.report.what_if->here_rate = 200;  // 1 core: a quarter of each
+  const auto advice = advise_cores(f.report);
+  REQUIRE(advice);
+  CHECK(advice->lines == Lines{"num_workers=24"});
+  CHECK(advice->gain->low == 0);
+  CHECK(advice->reason.find("each uses 0.25 of a core") != std::string::npos);
+  SECTION("unless they wait for storage that gives all it has") {
+    f.report.bandwidth.pool = "scratch";
+    f.report.bandwidth.pool_bytes_per_s = 100e6;
+    f.report.bandwidth.used_bytes_per_s = 90e6;
+    CHECK(lines(f.report).empty());
+    f.report.bandwidth.used_bytes_per_s = 50e6;
+    CHECK_FALSE(lines(f.report).empty());
+    f.report.bandwidth.granted_bytes_per_s = 55e6;
+    CHECK(lines(f.report).empty());
+  }
+  SECTION("unless they wait for storage of which nothing is known") {
+    f.report.breakdown = make_breakdown({.wall_s = 100,
+                                         .parts = {.compute = {{16.0}},
+                                                   .fetch_stall = {{60.0}},
+                                                   .prep_stall = {{24.0}}},
+                                         .waited_s = 84.0});
+    CHECK(lines(f.report).empty());
+  }
+}
+
+TEST_CASE("workers on full CPUs are not taken for sleeping ones") {
+  Fixture f;
+  f.report.cores.loader_threads = 8;  // an eighth of the CPU for each
+  CHECK(lines(f.report) == Lines{"#SBATCH --cpus-per-task=7"});
+}
+
+TEST_CASE("more CPUs do not shorten the wait for storage") {
+  Fixture f;
+  f.report.breakdown = make_breakdown({.wall_s = 100,
+                                       .parts = {.compute = {{60.0}},
+                                                 .fetch_stall = {{30.0}},
+                                                 .prep_stall = {{10.0}}},
+                                       .waited_s = 40.0});
+  const auto advice = advise_cores(f.report);
+  REQUIRE(advice);
+  CHECK(advice->gain->value == Approx(100.0 / 90 - 1));
+  CHECK(advice->gain->low <= advice->gain->value);
+}
+
+TEST_CASE("a job that does not wait is advised the CPUs that it needs") {
+  Fixture f;
+  f.report.breakdown = make_breakdown({.wall_s = 100, .waited_s = 1.0});
+  f.report.cores.allocated = 16;
+  const auto advice = advise_cores(f.report);
+  REQUIRE(advice);
+  // 6.1 and 0.52 cores, four fifths of their CPUs.
+  CHECK(advice->lines == Lines{"#SBATCH --cpus-per-task=9"});
+  CHECK_FALSE(advice->gain);
+  f.report.cores.allocated = 9;
+  CHECK(lines(f.report).empty());
+}
+
+TEST_CASE("without a curve, a rate or CPUs there is no advice") {
+  Fixture f;
+  SECTION("no curve") { f.report.what_if.reset(); }
+  SECTION("no points") { f.report.what_if->points.clear(); }
+  SECTION("no rate") { f.report.what_if->here_rate.reset(); }
+  SECTION("no CPUs") { f.report.cores.allocated.reset(); }
+  SECTION("no tasks") { f.report.tasks = 0; }
+  SECTION("no waits") { f.report.breakdown.waited_s.reset(); }
+  SECTION("a gain too small to tell") { f.report.what_if->here_rate = 1170; }
+  CHECK(lines(f.report).empty());
+}
+
+TEST_CASE("advice for extreme figures stays within the options' ranges") {
+  Fixture f;
+  f.report.cores.node.reset();
+  for (RateAtCores& point : f.report.what_if->points) point.cores *= 1e15;
+  const Lines told = lines(f.report);
+  for (const std::string& line : told) {
+    CHECK(std::stod(line.substr(line.rfind('=') + 1)) <= 4096);
+  }
+}
+
+}  // namespace penstock
