@@ -76,8 +76,15 @@ Status run_chosen(const CLI::App& command, const ReportOptions& it,
 }
 
 void add_one(CLI::App* command, ReportArguments& it) {
-  command->add_option("JOBID", it.job_id, "show the job with this ID")
-      ->check(CLI::Range(uint32_t{1}, UINT32_MAX));
+  command->add_option_function<std::string>(
+      "JOBID",
+      [&it](const std::string& text) {
+        Result<JobNumber> number = parse_job_number(text);
+        if (!number)
+          throw CLI::ValidationError("JOBID", number.error().message);
+        it.job = *std::move(number);
+      },
+      "show this job, numbered as squeue prints it: 4711, or 9_1 of an array");
   CLI::Option* json = command->add_flag("--json", it.json, "print JSON");
   CLI::Option* follow =
       command->add_flag("--follow", it.follow,

@@ -77,9 +77,9 @@ Result<JobReport> running_report(uint32_t job_id, const Config& config) {
 }
 
 // The error for a job that neither runs nor has a report file.
-Error no_report(uint32_t job_id, const Config& config, const Error& running,
-                const Error& finished) {
-  std::string job = "job " + std::to_string(job_id);
+Error no_report(const JobNumber& number, const Config& config,
+                const Error& running, const Error& finished) {
+  std::string job = "job " + number.text;
   if (finished.code == Code::kPermissionDenied ||
       running.code == Code::kPermissionDenied) {
     const Error& why =
@@ -89,6 +89,10 @@ Error no_report(uint32_t job_id, const Config& config, const Error& running,
                      "); ask as that user, or as root"};
   }
   if (finished.code != Code::kNotFound) return Error(finished).wrap(job);
+  if (const Result<KnownJob> known = ask_slurm(number);
+      known && known->state == "PENDING") {
+    return Error{Code::kNotFound, 0, job + ": has not started yet (PENDING)"};
+  }
   std::string hint =
       running.code == Code::kNotFound
           ? "this node runs no managed job of that number; a job is managed "
@@ -100,12 +104,20 @@ Error no_report(uint32_t job_id, const Config& config, const Error& running,
                job + ": no report in " + config.report_dir + ", and " + hint};
 }
 
-Result<JobReport> any_report(uint32_t job_id, const Config& config) {
+Result<JobReport> any_report(const JobNumber& number, uint32_t job_id,
+                             const Config& config) {
   Result<JobReport> running = running_report(job_id, config);
   if (running) return running;
   Result<JobReport> finished = finished_report(job_id, config);
   if (finished) return finished;
-  return no_report(job_id, config, running.error(), finished.error());
+  return no_report(number, config, running.error(), finished.error());
+}
+
+Result<uint32_t> own_number(const JobNumber& number) {
+  if (number.id) return *number.id;
+  const Result<KnownJob> known = ask_slurm(number);
+  if (!known) return Error(known.error()).wrap("job " + number.text);
+  return known->id;
 }
 
 void print(const JobReport& report, bool json, Terminal& terminal) {
@@ -125,13 +137,15 @@ Status write_html(const JobReport& report, const std::string& file,
 
 Status run_report(const ReportArguments& arguments, const Config& config,
                   Terminal& terminal) {
-  Result<JobReport> report = any_report(arguments.job_id, config);
+  const Result<uint32_t> job_id = own_number(arguments.job);
+  if (!job_id) return job_id.error();
+  Result<JobReport> report = any_report(arguments.job, *job_id, config);
   while (report && report->running && arguments.follow) {
     if (!arguments.json) start_view(terminal);
     print(*report, arguments.json, terminal);
     end_view(terminal);
     // penstockd writes the file before it forgets the job.
-    report = any_report(arguments.job_id, config);
+    report = any_report(arguments.job, *job_id, config);
     // The job wanted no report: it ends without a file.
     if (!report && report.error().code == Code::kNotFound) return Done{};
   }

@@ -1,23 +1,24 @@
 // `penstock report JOBID`.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "common/config.h"
 #include "common/result.h"
 #include "tools/penstock/command.h"
+#include "tools/penstock/job_number.h"
 
 namespace penstock {
 
 struct ReportArguments {
-  uint32_t job_id = 0;
+  JobNumber job;
   bool json = false;
   bool follow = false;
   std::string html_file;  // "": none; "-": standard output
 };
 // Asks penstockd while the job runs, else reads its file in ReportDir. With
-// html_file nothing else is printed.
+// html_file nothing else is printed. A number that is not the job's own is
+// resolved by Slurm. The report covers all steps, also if one is named.
 [[nodiscard]] Status run_report(const ReportArguments& arguments,
                                 const Config& config, Terminal& terminal);
 

@@ -21,7 +21,8 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
       {{"raport", "1"}, "raport"},
       {{"report", "abc"}, "abc"},
       // The text around the bounds depends on the library's release.
-      {{"report", "0"}, "4294967295"},
+      {{"report", "0"}, "as squeue prints it"},
+      {{"report", "9_"}, "\"9_\""},
       {{"report", "4294967296"}, "4294967296"},
       {{"report", "1", "--yaml"}, "--yaml"},
       {{"report", "1", "--html", "f", "--json"}, "excludes"},

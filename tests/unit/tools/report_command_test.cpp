@@ -14,6 +14,8 @@
 namespace penstock {
 namespace {
 
+JobNumber job(uint32_t id) { return {.text = std::to_string(id), .id = id}; }
+
 // A site with a scripted agent, and the command's output.
 struct Site {
   explicit Site(FakeAgent::Handler handler)
@@ -52,11 +54,11 @@ TEST_CASE("a running job's report comes over the socket") {
   // An earlier run's file must not hide it (a requeued job).
   site.directory.write("4711.json", "stale");
   SECTION("as text") {
-    REQUIRE(site.run({.job_id = 4711}));
+    REQUIRE(site.run({.job = job(4711)}));
     CHECK(site.out.str() == render_text(running()));
   }
   SECTION("as JSON") {
-    REQUIRE(site.run({.job_id = 4711, .json = true}));
+    REQUIRE(site.run({.job = job(4711), .json = true}));
     CHECK(site.out.str() == to_json(running()));
   }
 }
@@ -64,7 +66,7 @@ TEST_CASE("a running job's report comes over the socket") {
 TEST_CASE("a finished job's file is read") {
   Site site(knows_nothing);
   site.directory.write("4711.json", to_json(samples::input_bound()));
-  REQUIRE(site.run({.job_id = 4711}));
+  REQUIRE(site.run({.job = job(4711)}));
   CHECK(site.out.str() == render_text(samples::input_bound()));
 }
 
@@ -72,7 +74,7 @@ TEST_CASE("a finished job's file is read without penstockd too") {
   Site site(knows_nothing);
   site.config.socket_path = site.directory.file("nobody");
   site.directory.write("4711.json", to_json(samples::input_bound()));
-  CHECK(site.run({.job_id = 4711}));
+  CHECK(site.run({.job = job(4711)}));
 }
 
 TEST_CASE("--follow continues until the job has ended") {
@@ -86,19 +88,19 @@ TEST_CASE("--follow continues until the job has ended") {
   });
   SECTION("and shows the final report") {
     site.directory.write("4711.json", to_json(samples::input_bound()));
-    REQUIRE(site.run({.job_id = 4711, .follow = true}));
+    REQUIRE(site.run({.job = job(4711), .follow = true}));
     std::string live = render_text(running());
     CHECK(site.out.str() ==
           live + live + live + render_text(samples::input_bound()));
   }
   SECTION("also for a job without a final report") {
-    REQUIRE(site.run({.job_id = 4711, .follow = true}));
+    REQUIRE(site.run({.job = job(4711), .follow = true}));
     CHECK(asked == 4);
   }
   SECTION("and redraws a terminal") {
     site.terminal.interactive = true;
     site.directory.write("4711.json", to_json(samples::input_bound()));
-    REQUIRE(site.run({.job_id = 4711, .follow = true}));
+    REQUIRE(site.run({.job = job(4711), .follow = true}));
     CHECK(site.out.str().starts_with("\033[H\033[J" + render_text(running())));
   }
 }
@@ -112,18 +114,18 @@ TEST_CASE("--html writes a page to a file or to standard output") {
   const std::string page = render_html(*read);
   SECTION("a file") {
     const std::string file = site.directory.file("page.html");
-    REQUIRE(site.run({.job_id = 4711, .html_file = file}));
+    REQUIRE(site.run({.job = job(4711), .html_file = file}));
     CHECK(site.out.str().empty());
     Result<std::string> written = read_file(file, kMaxHtmlBytes);
     REQUIRE(written);
     CHECK(*written == page);
   }
   SECTION("standard output") {
-    REQUIRE(site.run({.job_id = 4711, .html_file = "-"}));
+    REQUIRE(site.run({.job = job(4711), .html_file = "-"}));
     CHECK(site.out.str() == page);
   }
   SECTION("a folder is refused") {
-    Status status = site.run({.job_id = 4711, .html_file = "/tmp"});
+    Status status = site.run({.job = job(4711), .html_file = "/tmp"});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
   }
@@ -134,11 +136,11 @@ TEST_CASE("a running job's page is provisional, and an unknown job has none") {
     if (request.job_id == 4711) answer.document = to_json(running());
     if (request.job_id != 4711) answer.reply.status = ENOENT;
   });
-  REQUIRE(site.run({.job_id = 4711, .html_file = "-"}));
+  REQUIRE(site.run({.job = job(4711), .html_file = "-"}));
   CHECK(site.out.str().find("Provisional: the job still runs") !=
         std::string::npos);
   const std::string file = site.directory.file("none.html");
-  Status status = site.run({.job_id = 5, .html_file = file});
+  Status status = site.run({.job = job(5), .html_file = file});
   REQUIRE_FALSE(status);
   CHECK(exit_code(status.error().code) == kExitNoData);
   CHECK_FALSE(read_file(file, 1));
@@ -147,7 +149,7 @@ TEST_CASE("a running job's page is provisional, and an unknown job has none") {
 TEST_CASE("the error for a missing report names cause and remedy") {
   Site site(knows_nothing);
   SECTION("an unknown job") {
-    Status status = site.run({.job_id = 5});
+    Status status = site.run({.job = job(5)});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitNoData);
     CHECK(status.error().message.find("no report in " + site.directory.path) !=
@@ -157,7 +159,7 @@ TEST_CASE("the error for a missing report names cause and remedy") {
   }
   SECTION("a missing penstockd") {
     site.config.socket_path = site.directory.file("nobody");
-    Status status = site.run({.job_id = 5});
+    Status status = site.run({.job = job(5)});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitNoData);
     CHECK(status.error().message.find("cannot be reached") !=
@@ -165,7 +167,7 @@ TEST_CASE("the error for a missing report names cause and remedy") {
   }
   SECTION("a damaged file") {
     site.directory.write("5.json", "{");
-    Status status = site.run({.job_id = 5});
+    Status status = site.run({.job = job(5)});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
     CHECK(status.error().message ==
@@ -177,7 +179,7 @@ TEST_CASE("the error for a missing report names cause and remedy") {
   }
   SECTION("a file larger than a report") {
     site.directory.write("5.json", std::string(kMaxReportJsonBytes + 1, ' '));
-    Status status = site.run({.job_id = 5});
+    Status status = site.run({.job = job(5)});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
   }
@@ -185,13 +187,13 @@ TEST_CASE("the error for a missing report names cause and remedy") {
     JobReport report = samples::input_bound();
     report.notes.resize(kMaxReportNotes + 1);
     site.directory.write("5.json", to_json(report));
-    Status status = site.run({.job_id = 5});
+    Status status = site.run({.job = job(5)});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
   }
   SECTION("a file of another job") {
     site.directory.write("5.json", to_json(samples::input_bound()));
-    Status status = site.run({.job_id = 5});
+    Status status = site.run({.job = job(5)});
     REQUIRE_FALSE(status);
     CHECK(exit_code(status.error().code) == kExitUsage);
     CHECK(status.error().message.find("the report is of job 4711") !=
@@ -213,7 +215,7 @@ TEST_CASE("another user's job is refused, running or finished") {
     REQUIRE(::chmod(site.directory.file("s").c_str(), 0666) == 0);
     REQUIRE(::seteuid(65534) == 0);
   }
-  Status status = site.run({.job_id = 5});
+  Status status = site.run({.job = job(5)});
   if (!runs) REQUIRE(::seteuid(0) == 0);
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Code::kPermissionDenied);
@@ -227,9 +229,9 @@ TEST_CASE("root does not rely on a report that its user can change") {
     answer.reply.status = ENOENT;
   });
   site.directory.write("4711.json", to_json(samples::input_bound()));
-  REQUIRE(site.run({.job_id = 4711}));
+  REQUIRE(site.run({.job = job(4711)}));
   REQUIRE(::chown(site.directory.file("4711.json").c_str(), 65534, -1) == 0);
-  const Status status = site.run({.job_id = 4711});
+  const Status status = site.run({.job = job(4711)});
   REQUIRE_FALSE(status);
   CHECK_THAT(status.error().message,
              Catch::Matchers::ContainsSubstring(
@@ -237,16 +239,16 @@ TEST_CASE("root does not rely on a report that its user can change") {
 
   // The owner of the directory is who writes the reports there.
   REQUIRE(::chown(site.directory.path.c_str(), 65534, -1) == 0);
-  CHECK(site.run({.job_id = 4711}));
+  CHECK(site.run({.job = job(4711)}));
   REQUIRE(::chmod(site.directory.path.c_str(), 0777) == 0);
-  CHECK_FALSE(site.run({.job_id = 4711}));
+  CHECK_FALSE(site.run({.job = job(4711)}));
 }
 
 TEST_CASE("an answer without a report is refused") {
   Site site([](const penstock_status&, FakeAnswer& answer) {
     answer.document = "[]";
   });
-  Status status = site.run({.job_id = 5});
+  Status status = site.run({.job = job(5)});
   REQUIRE_FALSE(status);
 }
 

@@ -1,0 +1,111 @@
+#include "tools/penstock/job_number.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "fake_agent.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+// Programs of these names that print these lines, and nothing else in PATH.
+struct Programs {
+  Programs(const std::string& scontrol, const std::string& sacct) {
+    if (!scontrol.empty()) add("scontrol", scontrol);
+    if (!sacct.empty()) add("sacct", sacct);
+    ::setenv("PATH", directory.path.c_str(), 1);
+  }
+  ~Programs() { ::setenv("PATH", before.c_str(), 1); }
+  Programs(const Programs&) = delete;
+
+  void add(const std::string& name, const std::string& line) {
+    const std::string path = directory.file(name);
+    std::ofstream(path) << "#!/bin/sh\necho \"" << line << "\"\n";
+    ::chmod(path.c_str(), 0755);
+  }
+
+  const std::string before = std::getenv("PATH");
+  ScratchDirectory directory;
+};
+
+TEST_CASE("numbers are as squeue prints them") {
+  struct Row {
+    const char *text, *number, *step;
+    std::optional<uint32_t> id;
+  };
+  const Row rows[] = {
+      {"4711", "4711", "", 4711},
+      {"4711.0", "4711", "0", 4711},
+      {"4711.batch", "4711", "batch", 4711},
+      {"9_1", "9_1", "", std::nullopt},
+      {"9_1.extern", "9_1", "extern", std::nullopt},
+      {"20+1", "20+1", "", std::nullopt},
+      {"20+0.3", "20+0", "3", std::nullopt},
+      {"9_1+2", "9_1+2", "", std::nullopt},
+      {"4294967295", "4294967295", "", 4294967295},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    const auto number = parse_job_number(row.text);
+    REQUIRE(number);
+    CHECK(number->text == row.number);
+    CHECK(number->step == row.step);
+    CHECK(number->id == row.id);
+  }
+}
+
+TEST_CASE("anything else is refused with the forms that are allowed") {
+  for (const char* text : {"", "abc", "0", "-1", "4294967296", "9_", "_1",
+                           "9_[1-3]", "20+", "4711.", "4711.;x", "4711 ",
+                           " 4711", "9_1_2", "4711.0.1", "20+1_2", "0x10"}) {
+    INFO(text);
+    const auto number = parse_job_number(text);
+    REQUIRE_FALSE(number);
+    CHECK(number.error().message.find("as squeue prints it") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("Slurm tells a task's own number and state") {
+  const Programs slurm(
+      "JobId=12 ArrayJobId=9 ArrayTaskId=1 JobName=JobId=7 UserId=a(1) "
+      "JobState=RUNNING Reason=None",
+      "13|COMPLETED");
+  const auto job = ask_slurm(*parse_job_number("9_1"));
+  REQUIRE(job);
+  CHECK(job->id == 12);
+  CHECK(job->state == "RUNNING");
+}
+
+TEST_CASE("the accounting tells what slurmctld has forgotten") {
+  const Programs slurm("slurm_load_jobs error: Invalid job id specified",
+                       "13|COMPLETED");
+  const auto job = ask_slurm(*parse_job_number("9_1"));
+  REQUIRE(job);
+  CHECK(job->id == 13);
+  CHECK(job->state == "COMPLETED");
+}
+
+TEST_CASE("a job that nobody knows is an error with a remedy") {
+  const auto check = [] {
+    const auto job = ask_slurm(*parse_job_number("9_1"));
+    REQUIRE_FALSE(job);
+    CHECK(job.error().code == Code::kNotFound);
+    CHECK(job.error().message.find("SLURM_JOB_ID") != std::string::npos);
+  };
+  SECTION("to Slurm") {
+    const Programs slurm("slurm_load_jobs error: Invalid job id specified",
+                         "Slurm accounting storage is disabled");
+    check();
+  }
+  SECTION("on a machine without Slurm") {
+    const Programs slurm("", "");
+    check();
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,117 @@
+#include "tools/penstock/job_number.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/units.h"
+#include "tools/doctor/bounded.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kSlurm_ms = 5000;
+constexpr size_t kMostStepBytes = 32;
+
+// Takes a number from the front of the text; nullopt: there is none.
+std::optional<uint32_t> take_number(std::string_view& text) {
+  uint32_t value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(size_t(end - text.data()));
+  return value;
+}
+
+// Takes the mark and a number after it; false: the number is missing.
+bool take_part(char mark, std::string_view& text, bool& found) {
+  if (text.empty() || text.front() != mark) return true;
+  text.remove_prefix(1);
+  found = true;
+  return take_number(text).has_value();
+}
+
+bool is_step(std::string_view text) {
+  return !text.empty() && text.size() <= kMostStepBytes &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                  c == '_' || c == '+';
+         });
+}
+
+// The value of NAME=VALUE in a line of scontrol; "": there is none.
+std::string value_of(const std::string& line, const std::string& name) {
+  size_t at = line.find(name + "=");
+  // Not the end of a longer name.
+  while (at != line.npos && at > 0 && line[at - 1] != ' ') {
+    at = line.find(name + "=", at + 1);
+  }
+  if (at == line.npos) return "";
+  at += name.size() + 1;
+  return line.substr(at, line.find_first_of(" \n", at) - at);
+}
+
+std::optional<uint32_t> whole_number(std::string_view text) {
+  const auto value = take_number(text);
+  return text.empty() ? value : std::nullopt;
+}
+
+Result<KnownJob> by_scontrol(const JobNumber& number) {
+  const Result<std::string> said = doctor::output_of_program(
+      {"scontrol", "-o", "show", "job", number.text}, kSlurm_ms);
+  if (!said) return said.error();
+  if (const auto id = whole_number(value_of(*said, "JobId"))) {
+    return KnownJob{*id, value_of(*said, "JobState")};
+  }
+  return Error{Code::kNotFound, 0, *said};
+}
+
+Result<KnownJob> by_sacct(const JobNumber& number) {
+  const Result<std::string> said = doctor::output_of_program(
+      {"sacct", "-X", "-n", "-P", "-o", "JobIDRaw,State", "-j", number.text},
+      kSlurm_ms);
+  if (!said) return said.error();
+  const size_t bar = said->find('|');
+  if (const auto id = whole_number(said->substr(0, bar))) {
+    return KnownJob{*id, said->substr(bar + 1, said->find('\n') - bar - 1)};
+  }
+  return Error{Code::kNotFound, 0, *said};
+}
+
+}  // namespace
+
+Result<JobNumber> parse_job_number(std::string_view text) {
+  JobNumber out;
+  std::string_view rest = text;
+  const auto first = take_number(rest);
+  bool is_of_other = false;
+  const bool is_whole = first && *first > 0 &&
+                        take_part('_', rest, is_of_other) &&
+                        take_part('+', rest, is_of_other);
+  out.text = std::string(text.substr(0, text.size() - rest.size()));
+  if (is_whole && rest.starts_with('.')) {
+    out.step = std::string(rest.substr(1));
+    rest = {};
+    if (!is_step(out.step)) rest = "?";
+  }
+  if (!is_whole || !rest.empty()) {
+    return invalid(quoted(std::string(text)) +
+                   ": not a job's number; allowed: as squeue prints it, JOBID, "
+                   "JOBID_TASK of an array, JOBID+COMPONENT of a heterogeneous "
+                   "job, each with .STEP or without");
+  }
+  if (!is_of_other) out.id = first;
+  return out;
+}
+
+Result<KnownJob> ask_slurm(const JobNumber& number) {
+  Result<KnownJob> found = by_scontrol(number);
+  if (found || found.error().code == Code::kUnavailable) return found;
+  Result<KnownJob> ended = by_sacct(number);
+  if (ended) return ended;
+  return Error{Code::kNotFound, 0,
+               "Slurm knows no job " + number.text +
+                   " (scontrol show job, sacct): give the number that "
+                   "SLURM_JOB_ID had in it"};
+}
+
+}  // namespace penstock
