@@ -48,6 +48,15 @@ Status let_read(int fd, uid_t reader) {
   return failure(errno, reader, "read");
 }
 
+Status let_list(int directory_fd, uid_t reader) {
+  const AccessList list = list_of(ACL_READ | ACL_WRITE | ACL_EXECUTE, reader,
+                                  ACL_READ | ACL_EXECUTE);
+  if (::fsetxattr(directory_fd, kAttribute, &list, sizeof list, 0) == 0) {
+    return Done{};
+  }
+  return failure(errno, reader, "list");
+}
+
 Status let_send(int socket_file_fd, uid_t sender) {
   const AccessList list = list_of(ACL_READ | ACL_WRITE, sender, ACL_WRITE);
   // fsetxattr() refuses O_PATH.

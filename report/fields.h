@@ -165,6 +165,19 @@ void visit_fields(Visitor& visit, Struct& it) {
                 "", "has points whose cores do not ascend");
 }
 
+template <class Visitor, ConstOrNot<NodePart> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("node", it.node);
+  visit("tasks", it.tasks);
+  visit("ranks", it.ranks);
+  visit("rate", it.rate);
+  visit("breakdown", it.breakdown);
+  visit("used_home", it.used_home);
+  visit("used_away", it.used_away);
+  visit("running", it.running);
+  visit("slowest", it.slowest);
+}
+
 // The timeline has its own JSON form (json_timeline.h).
 template <class Visitor, ConstOrNot<JobReport> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
@@ -192,6 +205,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("changes_dropped", it.changes_dropped);
   visit("quality", it.quality);
   visit("what_if", it.what_if, {.optional = true});
+  visit("nodes", it.nodes, {kMaxReportNodes, true});
   visit("recommend_after_s", it.recommend_after_s);
   visit("notes", it.notes, {kMaxReportNotes});
 }

@@ -10,7 +10,8 @@
 
 namespace penstock {
 
-// Writes JOBID.json into the directory dir_fd, and JOBID.txt if format is
+// Writes JOBID/NODE.json into the directory dir_fd, which nodes may share, and
+// JOBID/NODE.txt if format is
 // PENSTOCK_REPORT_TEXT or PENSTOCK_REPORT_UNSET. PENSTOCK_REPORT_NONE writes
 // nothing. Each file appears atomically (temporary file, fsync, rename) and
 // replaces an earlier one of its name. It belongs to the caller, and only the
@@ -18,8 +19,10 @@ namespace penstock {
 // directory are never followed.
 //
 // The report of an earlier run of the job (requeued) is kept first, as
-// JOBID.1.json and JOBID.1.txt for the first run, JOBID.2.json for the next. A
-// run is earlier if its report ends before this one starts.
+// JOBID/NODE.1.json and JOBID/NODE.1.txt for the first run, JOBID/NODE.2.json
+// for the next. A run is earlier if its report ends before this one starts.
+// Only the caller and the user can list the job's directory; everybody can
+// where the file system has no access control lists.
 // Errors: kPermissionDenied, kNotFound, kIo  name the file and the cause
 //         (a full disk too). No partial file remains; a file that was complete
 //         stays.

@@ -45,6 +45,7 @@ void folded_table(Markup& page, const std::string& caption, const Cells& heads,
                   const std::vector<Cells>& rows);
 void facts_section(Markup& page, const JobReport& report);
 void advice_section(Markup& page, const JobReport& report);
+void nodes_table(Markup& page, const JobReport& report);  // if it has several
 void cores_table(Markup& page, const JobReport& report);
 void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth);
 void rates_table(Markup& page, const JobReport& report);

@@ -130,6 +130,30 @@ void facts_section(Markup& page, const JobReport& report) {
   page.close();
 }
 
+void nodes_table(Markup& page, const JobReport& report) {
+  if (report.nodes.empty()) return;
+  Cells heads = {"node", "ranks", "samples/s"};
+  for (const WallPartNames& part : kWallParts) heads.push_back(part.text);
+  heads.insert(heads.end(), {"own cores used", "lent cores used"});
+  std::vector<Cells> rows;
+  for (const NodePart& it : report.nodes) {
+    Cells row = {it.node + (it.slowest ? " (slowest)" : ""),
+                 std::to_string(it.ranks), figure_text(it.rate)};
+    for (const WallPartNames& part : kWallParts) {
+      row.push_back(share_text(
+          ratio(it.breakdown.parts[part.part].seconds, it.breakdown.wall_s)));
+    }
+    row.insert(row.end(),
+               {figure_text(it.used_home), figure_text(it.used_away)});
+    rows.push_back(std::move(row));
+  }
+  page.element("h2", "Nodes");
+  draw_table(page, "The job's part on each node", heads, rows);
+  page.element("p",
+               "The slowest node's ranks wait longest for data, and all others "
+               "wait for them.");
+}
+
 void advice_section(Markup& page, const JobReport& report) {
   page.element("h2", "What would help");
   if (report.run_s() < report.recommend_after_s) {

@@ -87,6 +87,9 @@ Status complete(const json&, NodeStatus& status) {
 // Reports of earlier versions have no timeline.
 Status complete(const json& document, JobReport& report) {
   report.breakdown = make_breakdown(std::move(report.breakdown));
+  for (NodePart& part : report.nodes) {
+    part.breakdown = make_breakdown(std::move(part.breakdown));
+  }
   const auto found = document.find("timeline");
   if (found == document.end()) return Done{};
   Result<std::vector<TimelinePoint>> timeline = read_timeline(*found);

@@ -27,7 +27,13 @@ struct Clamp {
     figure = std::isnan(figure) ? 0 : std::clamp(figure, 0.0, kLargestFigure);
   }
   void fit(std::string& text) {
-    text.resize(std::min(text.size(), kMaxReportTextBytes));
+    size_t size = std::min(text.size(), kMaxReportTextBytes);
+    // Not within a character: its further bytes begin with bits 10.
+    const auto is_inside = [&] {
+      return size > 0 && size < text.size() && (text[size] & 0xc0) == 0x80;
+    };
+    for (int i = 0; i < 3 && is_inside(); ++i) --size;
+    text.resize(size);
   }
   void fit(Estimate& estimate) {
     estimate.low = std::min(estimate.low, estimate.value);

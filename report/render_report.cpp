@@ -28,6 +28,34 @@ void render_head(const JobReport& report, Page& page) {
   page.line("  asked for: " + options_text(report.options));
 }
 
+// The parts of a job on several nodes; the slowest is marked.
+void render_nodes(const JobReport& report, Page& page) {
+  if (report.nodes.empty()) return;
+  std::string heading =
+      fmt::format("{:<20}{:>6}{:>11}", "Nodes", "ranks", "samples/s");
+  for (const WallPartNames& part : kWallParts) {
+    heading += fmt::format("{:>10}", part.cause);
+  }
+  page.heading(heading);
+  for (const NodePart& it : report.nodes) {
+    std::string line =
+        fmt::format("  {:<18}{:>6}{:>11}", printable(it.node, 18), it.ranks,
+                    figure_text(it.rate));
+    for (const WallPartNames& part : kWallParts) {
+      line += fmt::format(
+          "{:>10}", share_text(ratio(it.breakdown.parts[part.part].seconds,
+                                     it.breakdown.wall_s)));
+    }
+    page.line(line, 4);
+    if (it.slowest) {
+      page.line(
+          "    the slowest: its ranks wait longest for data, and all "
+          "others for them",
+          4);
+    }
+  }
+}
+
 void render_verdict(const JobReport& report, Page& page) {
   std::string text = verdict(report);
   Page::Tone tone = text.starts_with("Input-bound")  ? Page::Tone::kBad
@@ -202,6 +230,7 @@ std::string render_text(const JobReport& report, const TextStyle& style) {
   Page page(style);
   render_head(report, page);
   render_verdict(report, page);
+  render_nodes(report, page);
   render_rates(report, page);
   render_breakdown(report, page);
   render_timeline(report, page);

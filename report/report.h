@@ -28,6 +28,7 @@ inline constexpr size_t kMaxReportTextBytes = 256;  // longer text is cut
 inline constexpr size_t kMaxGrantChanges = 1024;    // the oldest are dropped
 inline constexpr size_t kMaxReportNotes = 32;
 inline constexpr size_t kMaxReportOptions = 16;
+inline constexpr size_t kMaxReportNodes = 4096;
 
 // A prediction and the measurement of the same figure.
 struct Compared {
@@ -259,12 +260,27 @@ struct DataQuality {
   friend bool operator==(const DataQuality&, const DataQuality&) = default;
 };
 
+// One node's part of a job that ran on several.
+struct NodePart {
+  std::string node;
+  uint32_t tasks = 0;
+  uint32_t ranks = 0;
+  std::optional<double> rate;  // samples/s of its ranks
+  Breakdown breakdown;
+  std::optional<double> used_home;  // loader cores
+  std::optional<double> used_away;
+  bool running = false;
+  bool slowest = false;  // its ranks wait longest for data: others wait for it
+
+  friend bool operator==(const NodePart&, const NodePart&) = default;
+};
+
 struct JobReport {
   int schema_version = kReportSchemaVersion;
   uint32_t job_id = 0;
   std::string job_name;  // any bytes of the user
   uint32_t user_id = 0;
-  std::string node;
+  std::string node;  // of several nodes: their names
   double start_unix_s = 0;
   std::optional<double> end_unix_s;  // nullopt: still running
   double updated_unix_s = 0;         // time of these figures
@@ -289,6 +305,7 @@ struct JobReport {
   // nullopt: not in a node's status, nor in reports of earlier versions.
   std::optional<WhatIfCurve> what_if;
   DataQuality quality;
+  std::vector<NodePart> nodes;     // empty: the report of one node
   double recommend_after_s = 30;   // ReportMinTime
   std::vector<std::string> notes;  // "the accelerator is emulated"
 

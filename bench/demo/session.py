@@ -208,5 +208,5 @@ class Session:
         return json.loads(path.read_text("utf-8"))
 
     def report_path(self, job_id, suffix=".json"):
-        return pathlib.Path(self.cluster.directory, "reports",
-                            f"{job_id}{suffix}")
+        return pathlib.Path(self.cluster.directory, "reports", str(job_id),
+                            f"{self.cluster.node}{suffix}")

@@ -138,8 +138,8 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
         return self.rate_in_log(name, seconds)
 
     def reports(self, job):
-        """The files of the job's report."""
-        return sorted(glob.glob(f"{self.cluster.directory}/reports/{job}.*"))
+        """The files of the job's reports."""
+        return sorted(glob.glob(f"{self.cluster.directory}/reports/{job}/*"))
 
     def check_nothing_left(self):
         """Fails if groups of ours remain after the queue is empty."""

@@ -367,7 +367,7 @@ class Hostile(test_nodes.NodesCase):
         self.wait("penstockd to have no tasks", lambda: not any(
             self.cluster.status_of(node)["jobs"]
             for node in self.cluster.nodes))
-        reports = {f"{self.cluster.directory}/reports/{job}." for job in jobs}
+        reports = {f"{self.cluster.directory}/reports/{job}" for job in jobs}
         # An agent's files of its own may be new, too.
         self.assertEqual([path for path in sorted(self.leavings() - before)
                           if not path.startswith(tuple(reports))

@@ -74,8 +74,9 @@ class Preemption(agent_case.AgentCase):
         self.wait("the second run's report",
                   lambda: len(self.reports(job)) == 4)
         paths = self.reports(job)
+        node = self.cluster.node
         self.assertEqual([os.path.basename(path) for path in paths], [
-            f"{job}.1.json", f"{job}.1.txt", f"{job}.json", f"{job}.txt"])
+            f"{node}.1.json", f"{node}.1.txt", f"{node}.json", f"{node}.txt"])
         first, second = (json.loads(pathlib.Path(path).read_text("utf-8"))
                          for path in paths[::2])
         self.assertLess(first["end_unix_s"], second["start_unix_s"])

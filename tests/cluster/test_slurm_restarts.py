@@ -1,15 +1,13 @@
 """Slurm's daemons read their configuration anew, and restart, while jobs lend
 and borrow: no job and no report is lost, and nothing remains."""
 
-import pathlib
 
 import agent_case
 
 
 class SlurmRestarts(agent_case.AgentCase):
     def reported(self, job):
-        return pathlib.Path(self.cluster.directory, "reports",
-                            f"{job}.json").exists()
+        return bool(self.reports(job))
 
     def reconfigure(self):
         done = self.cluster.command("scontrol", "reconfigure")

@@ -293,7 +293,7 @@ class Unified(python_jobs.JobsOfPython):
         remain."""
         folder = pathlib.Path(self.cluster.directory, "reports")
         reports = [json.loads(path.read_text("utf-8"))
-                   for path in folder.glob("*.json")]
+                   for path in folder.glob("*/*.json")]
         borrowers = sum((report["cores"]["used_away"] or 0) > 0
                         for report in reports)
         print(json.dumps({"reports": len(reports), "borrowers": borrowers}),

@@ -1,16 +1,22 @@
 #include "tools/penstock/report_job.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <memory>
 #include <ostream>
+#include <vector>
 
 #include "common/options.h"
 #include "common/unique_fd.h"
 #include "report/html_report.h"
 #include "report/json.h"
+#include "report/merge.h"
 #include "tools/penstock/client.h"
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
@@ -19,12 +25,10 @@
 namespace penstock {
 namespace {
 
-Error damaged(const std::string& path, uint32_t job_id,
-              const std::string& why) {
+Error damaged(const std::string& path, const std::string& why) {
   return invalid(path + ": " + why +
-                 "; the file is damaged, or of another version of Penstock: " +
-                 std::to_string(job_id) +
-                 ".txt beside it may have the same report, and penstock "
+                 "; the file is damaged, or of another version of Penstock: "
+                 "the .txt beside it may have the same report, and penstock "
                  "history the controller's record");
 }
 
@@ -52,20 +56,64 @@ Result<std::string> read_report(const std::string& path, uid_t writer) {
   return read_descriptor(file.get(), path, kMaxReportJsonBytes);
 }
 
-Result<JobReport> finished_report(uint32_t job_id, const Config& config) {
-  std::string path = config.report_dir + "/" + std::to_string(job_id) + ".json";
-  Result<std::string> text = read_report(path, writer_of(config.report_dir));
+Result<JobReport> report_in(const std::string& path, uint32_t job_id,
+                            uid_t writer) {
+  Result<std::string> text = read_report(path, writer);
   if (!text && text.error().code == Code::kLimit) {
-    return damaged(path, job_id, text.error().message);
+    return damaged(path, text.error().message);
   }
   if (!text) return std::move(text).error();
   Result<JobReport> report = parse_report(*text);
-  if (!report) return damaged(path, job_id, report.error().message);
+  if (!report) return damaged(path, report.error().message);
   if (report->job_id != job_id) {
-    return damaged(path, job_id,
+    return damaged(path,
                    "the report is of job " + std::to_string(report->job_id));
   }
   return report;
+}
+
+// The files of the job's nodes, in the order of their names. Nodes of version
+// 0.1 wrote JOBID.json beside the job's directory.
+Result<std::vector<std::string>> report_files(uint32_t job_id,
+                                              const std::string& report_dir) {
+  const std::string directory = report_dir + "/" + std::to_string(job_id);
+  std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(directory.c_str()),
+                                              ::closedir);
+  if (!listing && errno == ENOENT) {
+    return std::vector<std::string>{directory + ".json"};
+  }
+  if (!listing) return system_error(errno, directory);
+  std::vector<std::string> files;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string name = entry->d_name;
+    if (name.ends_with(".json")) files.push_back(directory + "/" + name);
+  }
+  if (files.empty()) return Error{Code::kNotFound, 0, directory + " is empty"};
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+struct FinishedParts {
+  std::vector<JobReport> parts;
+  std::vector<Error> faults;  // of parts that cannot be read
+};
+
+Result<FinishedParts> finished_parts(uint32_t job_id, const Config& config) {
+  const Result<std::vector<std::string>> files =
+      report_files(job_id, config.report_dir);
+  if (!files) return files.error();
+  const uid_t writer = writer_of(config.report_dir);
+  FinishedParts out;
+  for (const std::string& path : *files) {
+    Result<JobReport> part = report_in(path, job_id, writer);
+    if (part) {
+      out.parts.push_back(*std::move(part));
+    } else {
+      out.faults.push_back(std::move(part).error());
+    }
+  }
+  if (out.parts.empty()) return out.faults.front();
+  return out;
 }
 
 Result<JobReport> running_report(uint32_t job_id, const Config& config) {
@@ -104,13 +152,28 @@ Error no_report(const JobNumber& number, const Config& config,
                job + ": no report in " + config.report_dir + ", and " + hint};
 }
 
+// The parts that ran elsewhere, if this machine has their files, and the part
+// that runs here. Parts that cannot be read are named in the notes.
 Result<JobReport> any_report(const JobNumber& number, uint32_t job_id,
                              const Config& config) {
   Result<JobReport> running = running_report(job_id, config);
-  if (running) return running;
-  Result<JobReport> finished = finished_report(job_id, config);
-  if (finished) return finished;
-  return no_report(number, config, running.error(), finished.error());
+  Result<FinishedParts> finished = finished_parts(job_id, config);
+  if (!running && !finished) {
+    return no_report(number, config, running.error(), finished.error());
+  }
+  std::vector<JobReport> parts;
+  if (running) parts.push_back(*std::move(running));  // before its file
+  if (finished) {
+    std::move(finished->parts.begin(), finished->parts.end(),
+              std::back_inserter(parts));
+  }
+  JobReport report = merge_reports(parts_of_last_run(std::move(parts)));
+  if (!finished) return report;
+  for (const Error& fault : finished->faults) {
+    if (report.notes.size() == kMaxReportNotes) break;
+    report.notes.push_back("a part is missing: " + fault.message);
+  }
+  return report;
 }
 
 Result<uint32_t> own_number(const JobNumber& number) {

@@ -22,6 +22,8 @@ constexpr uint64_t kLong_ms = 20'000;
 constexpr uint64_t kSecond_ns = 1'000'000'000;
 
 // A queue, and the directory of its reports.
+const std::string kNode = "n1";
+
 class Reports {
  public:
   explicit Reports(ReportQueue::Write write = write_report)
@@ -39,15 +41,16 @@ class Reports {
                          const std::string& name = "") {
     EndedJob job;
     job.report.job_id = id;
-    job.report.node = name;
+    job.report.node = kNode;
+    job.report.job_name = name;
     job.uid = ::getuid();
     job.format = PENSTOCK_REPORT_JSON;
     job.directory = path;
     return job;
   }
   bool has(uint32_t id) const {
-    return std::filesystem::exists(directory.path() /
-                                   (std::to_string(id) + ".json"));
+    return std::filesystem::exists(std::filesystem::path(directory.path()) /
+                                   std::to_string(id) / (kNode + ".json"));
   }
   // Until all reports are written. A killed writer takes a moment to end.
   void finish() {
@@ -100,7 +103,7 @@ TEST_CASE("a job's newer report replaces one that waits") {
   reports.pass_deadline();
   reports.finish();
   CHECK_FALSE(reports.has(1));
-  CHECK_THAT(reports.directory.read("2.json"),
+  CHECK_THAT(reports.directory.read("2/n1.json"),
              Catch::Matchers::ContainsSubstring("second"));
 }
 

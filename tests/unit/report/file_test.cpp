@@ -40,10 +40,13 @@ struct Directory {
     out << std::ifstream(path / name).rdbuf();
     return out.str();
   }
+  // Of the job's directory.
   size_t entries() const {
-    return std::distance(fs::directory_iterator(path),
-                         fs::directory_iterator());
+    const fs::path job = path / "4711";
+    if (!fs::exists(job)) return 0;
+    return std::distance(fs::directory_iterator(job), fs::directory_iterator());
   }
+  void make_job() const { fs::create_directory(path / "4711"); }
 
   fs::path path;
   UniqueFd fd;
@@ -80,11 +83,11 @@ TEST_CASE("the format determines the files that are written") {
     Directory directory;
     REQUIRE(
         write_report_file(directory.fd.get(), kReport, ::getuid(), row.format));
-    CHECK(fs::exists(directory.path / "4711.json") == row.json);
-    CHECK(fs::exists(directory.path / "4711.txt") == row.text);
+    CHECK(fs::exists(directory.path / "4711/c1.json") == row.json);
+    CHECK(fs::exists(directory.path / "4711/c1.txt") == row.text);
     CHECK(directory.entries() == size_t{row.json} + size_t{row.text});
-    if (row.json) CHECK(directory.text("4711.json") == to_json(kReport));
-    if (row.text) CHECK(directory.text("4711.txt") == render_text(kReport));
+    if (row.json) CHECK(directory.text("4711/c1.json") == to_json(kReport));
+    if (row.text) CHECK(directory.text("4711/c1.txt") == render_text(kReport));
   }
 }
 
@@ -122,7 +125,7 @@ TEST_CASE("only the user can read the report, and only root can change it") {
                                     PENSTOCK_REPORT_TEXT);
   ::umask(before);
   REQUIRE(status);
-  for (const char* name : {"4711.json", "4711.txt"}) {
+  for (const char* name : {"4711/c1.json", "4711/c1.txt"}) {
     const fs::path path = directory.path / name;
     CHECK(owner_of(path) == 0);
     REQUIRE(::chown(path.c_str(), -1, kGroup) == 0);
@@ -130,6 +133,10 @@ TEST_CASE("only the user can read the report, and only root can change it") {
     CHECK_FALSE(may_open(path, kUser, kGroup, O_WRONLY));
     CHECK_FALSE(may_open(path, kOther, kGroup, O_RDONLY));
   }
+  const fs::path job = directory.path / "4711";
+  REQUIRE(::chown(job.c_str(), -1, kGroup) == 0);
+  CHECK(may_open(job, kUser, kGroup, O_RDONLY | O_DIRECTORY));
+  CHECK_FALSE(may_open(job, kOther, kGroup, O_RDONLY | O_DIRECTORY));
 }
 
 TEST_CASE("without access control lists the report belongs to its user") {
@@ -144,7 +151,7 @@ TEST_CASE("without access control lists the report belongs to its user") {
   const UniqueFd fd(
       ::open(directory.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   CHECK(write_report_file(fd.get(), kReport, kUser, PENSTOCK_REPORT_JSON));
-  const fs::path path = directory.path / "4711.json";
+  const fs::path path = directory.path / "4711/c1.json";
   CHECK(owner_of(path) == kUser);
   CHECK(may_open(path, kUser, kGroup, O_RDONLY));
   CHECK_FALSE(may_open(path, kOther, kGroup, O_RDONLY));
@@ -152,7 +159,7 @@ TEST_CASE("without access control lists the report belongs to its user") {
   next.start_unix_s = *kReport.end_unix_s + 60;
   next.end_unix_s = next.start_unix_s + 60;
   CHECK(write_report_file(fd.get(), next, kUser, PENSTOCK_REPORT_JSON));
-  CHECK(directory.text("4711.1.json") == to_json(kReport));
+  CHECK(directory.text("4711/c1.1.json") == to_json(kReport));
   ::umount2(directory.path.c_str(), MNT_DETACH);
 }
 
@@ -169,38 +176,74 @@ TEST_CASE("the reports of a requeued job's earlier runs are kept") {
   const std::string first = write_run(1000);
   const std::string second = write_run(2000);
   const std::string third = write_run(3000);
-  CHECK(directory.text("4711.json") == third);
-  CHECK(directory.text("4711.1.json") == first);
-  CHECK(directory.text("4711.2.json") == second);
-  CHECK(fs::exists(directory.path / "4711.2.txt"));
+  CHECK(directory.text("4711/c1.json") == third);
+  CHECK(directory.text("4711/c1.1.json") == first);
+  CHECK(directory.text("4711/c1.2.json") == second);
+  CHECK(fs::exists(directory.path / "4711/c1.2.txt"));
   CHECK(directory.entries() == 6);
   // A later step of the same run.
   report.end_unix_s = 3500;
   REQUIRE(write_report_file(directory.fd.get(), report, ::getuid(),
                             PENSTOCK_REPORT_TEXT));
-  CHECK(directory.text("4711.json") == to_json(report));
+  CHECK(directory.text("4711/c1.json") == to_json(report));
   CHECK(directory.entries() == 6);
 }
 
 TEST_CASE("an earlier report and a leftover temporary file are replaced") {
   Directory directory;
-  std::ofstream(directory.path / ".4711.json.new") << "half a rep";
-  std::ofstream(directory.path / "4711.json") << "an earlier run";
+  directory.make_job();
+  std::ofstream(directory.path / "4711/c1.json.new") << "half a rep";
+  std::ofstream(directory.path / "4711/c1.json") << "an earlier run";
   REQUIRE(write_report_file(directory.fd.get(), kReport, ::getuid(),
                             PENSTOCK_REPORT_JSON));
-  CHECK(directory.text("4711.json") == to_json(kReport));
+  CHECK(directory.text("4711/c1.json") == to_json(kReport));
   CHECK(directory.entries() == 1);
 }
 
 TEST_CASE("links are not followed") {
   Directory directory;
+  directory.make_job();
   std::ofstream(directory.path / "precious") << "untouched";
-  fs::create_symlink("precious", directory.path / ".4711.json.new");
-  fs::create_symlink("precious", directory.path / "4711.json");
+  fs::create_symlink("../precious", directory.path / "4711/c1.json.new");
+  fs::create_symlink("../precious", directory.path / "4711/c1.json");
   REQUIRE(write_report_file(directory.fd.get(), kReport, ::getuid(),
                             PENSTOCK_REPORT_JSON));
   CHECK(directory.text("precious") == "untouched");
-  CHECK(fs::is_regular_file(fs::symlink_status(directory.path / "4711.json")));
+  CHECK(
+      fs::is_regular_file(fs::symlink_status(directory.path / "4711/c1.json")));
+}
+
+TEST_CASE("a link in place of the job's directory is refused") {
+  Directory directory;
+  fs::create_directory(directory.path / "elsewhere");
+  fs::create_symlink("elsewhere", directory.path / "4711");
+  Status status = write_report_file(directory.fd.get(), kReport, ::getuid(),
+                                    PENSTOCK_REPORT_JSON);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message.starts_with("4711: "));
+  CHECK(fs::is_empty(directory.path / "elsewhere"));
+}
+
+TEST_CASE("nodes that share the directory write beside each other") {
+  Directory directory;
+  JobReport other = kReport;
+  other.node = "c2";
+  for (const JobReport& report : {kReport, other, kReport}) {
+    REQUIRE(write_report_file(directory.fd.get(), report, ::getuid(),
+                              PENSTOCK_REPORT_JSON));
+  }
+  CHECK(directory.text("4711/c1.json") == to_json(kReport));
+  CHECK(directory.text("4711/c2.json") == to_json(other));
+  CHECK(directory.entries() == 2);
+}
+
+TEST_CASE("a node's name cannot leave the job's directory") {
+  Directory directory;
+  JobReport report = kReport;
+  report.node = "../c1";
+  REQUIRE(write_report_file(directory.fd.get(), report, ::getuid(),
+                            PENSTOCK_REPORT_JSON));
+  CHECK(fs::exists(directory.path / "4711/.._c1.json"));
 }
 
 TEST_CASE("a full disk leaves no partial file") {
@@ -214,19 +257,20 @@ TEST_CASE("a full disk leaves no partial file") {
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Code::kIo);
   CHECK(status.error().saved_errno == EFBIG);
-  CHECK(status.error().message == "cannot write 4711.json: File too large");
-  CHECK(directory.entries() == 0);
+  CHECK(status.error().message == "cannot write 4711/c1.json: File too large");
+  CHECK_FALSE(fs::exists(directory.path / "4711"));
 }
 
 TEST_CASE("a disk that fills up keeps the complete earlier report") {
   Directory directory;
-  std::ofstream(directory.path / "4711.json") << "an earlier run";
+  directory.make_job();
+  std::ofstream(directory.path / "4711/c1.json") << "an earlier run";
   {
     SmallDisk disk(100);
     CHECK_FALSE(write_report_file(directory.fd.get(), kReport, ::getuid(),
                                   PENSTOCK_REPORT_TEXT));
   }
-  CHECK(directory.text("4711.json") == "an earlier run");
+  CHECK(directory.text("4711/c1.json") == "an earlier run");
   CHECK(directory.entries() == 1);
 }
 
@@ -244,23 +288,24 @@ TEST_CASE("each obstacle gives an error") {
   }
   SECTION("a directory of the file's name") {
     Directory directory;
-    fs::create_directories(directory.path / "4711.json" / "x");
+    fs::create_directories(directory.path / "4711/c1.json" / "x");
     Status status = write_report_file(directory.fd.get(), kReport, ::getuid(),
                                       PENSTOCK_REPORT_JSON);
     REQUIRE_FALSE(status);
     CHECK(status.error().code == Code::kIo);
     CHECK(status.error().message.starts_with(
-        "cannot rename .4711.json.new to 4711.json: "));
+        "cannot rename 4711/c1.json.new to 4711/c1.json: "));
     CHECK(directory.entries() == 1);
   }
   SECTION("a directory with the temporary file's name") {
     Directory directory;
-    fs::create_directory(directory.path / ".4711.json.new");
+    directory.make_job();
+    fs::create_directory(directory.path / "4711/c1.json.new");
     Status status = write_report_file(directory.fd.get(), kReport, ::getuid(),
                                       PENSTOCK_REPORT_JSON);
     REQUIRE_FALSE(status);
     CHECK(status.error().message.starts_with(
-        "cannot remove the left-over file .4711.json.new: "));
+        "cannot remove the left-over file 4711/c1.json.new: "));
   }
   SECTION("a caller who cannot keep the earlier run's report") {
     Directory directory;
@@ -268,14 +313,14 @@ TEST_CASE("each obstacle gives an error") {
     earlier.end_unix_s = kReport.start_unix_s - 1;
     REQUIRE(write_report_file(directory.fd.get(), earlier, ::getuid(),
                               PENSTOCK_REPORT_JSON));
-    fs::create_directory(directory.path / "4711.1.txt");
-    std::ofstream(directory.path / "4711.txt") << "the earlier run";
+    fs::create_directory(directory.path / "4711/c1.1.txt");
+    std::ofstream(directory.path / "4711/c1.txt") << "the earlier run";
     Status status = write_report_file(directory.fd.get(), kReport, ::getuid(),
                                       PENSTOCK_REPORT_JSON);
     REQUIRE_FALSE(status);
     CHECK(status.error().message.starts_with(
-        "cannot keep 4711.txt as 4711.1.txt: "));
-    CHECK(directory.text("4711.json") == to_json(earlier));
+        "cannot keep 4711/c1.txt as 4711/c1.1.txt: "));
+    CHECK(directory.text("4711/c1.json") == to_json(earlier));
   }
 }
 

@@ -60,6 +60,10 @@ ScratchDirectory::ScratchDirectory() {
 
 ScratchDirectory::~ScratchDirectory() { std::filesystem::remove_all(path); }
 
+void ScratchDirectory::make(const std::string& name) const {
+  std::filesystem::create_directory(file(name));
+}
+
 void ScratchDirectory::write(const std::string& name,
                              const std::string& text) const {
   std::ofstream(file(name)) << text;

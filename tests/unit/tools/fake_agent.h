@@ -17,6 +17,7 @@ struct ScratchDirectory {
   ~ScratchDirectory();
   std::string file(const std::string& name) const { return path + "/" + name; }
   void write(const std::string& name, const std::string& text) const;
+  void make(const std::string& name) const;  // a directory in it
 
   std::string path;
 };

@@ -70,6 +70,54 @@ TEST_CASE("a finished job's file is read") {
   CHECK(site.out.str() == render_text(samples::input_bound()));
 }
 
+TEST_CASE("the parts of all nodes are one report") {
+  Site site(knows_nothing);
+  JobReport here = samples::input_bound();
+  JobReport there = here;
+  there.node = "c2";
+  site.directory.make("4711");
+  site.directory.write("4711/c1.json", to_json(here));
+  site.directory.write("4711/c1.txt", "beside it");
+  site.directory.write("4711/c2.json", to_json(there));
+  SECTION("of a finished job") {
+    REQUIRE(site.run({.job = job(4711)}));
+    CHECK(site.out.str().starts_with("Job 4711 \"alexnet\" on c1,c2, 2 ranks"));
+  }
+  SECTION("without the part that is damaged, which is named") {
+    site.directory.write("4711/c2.json", "half a rep");
+    REQUIRE(site.run({.job = job(4711)}));
+    CHECK(site.out.str().find("a part is missing: ") != std::string::npos);
+    CHECK(site.out.str().find("4711/c2.json") != std::string::npos);
+  }
+  SECTION("without the part of another job") {
+    there.job_id = 5;
+    site.directory.write("4711/c2.json", to_json(there));
+    REQUIRE(site.run({.job = job(4711), .json = true}));
+    CHECK(site.out.str().find("the report is of job 5") != std::string::npos);
+  }
+}
+
+TEST_CASE("a running part is merged with those that have ended") {
+  Site site([](const penstock_status&, FakeAnswer& answer) {
+    answer.document = to_json(running());
+  });
+  JobReport there = samples::input_bound();
+  there.node = "c2";
+  site.directory.make("4711");
+  site.directory.write("4711/c2.json", to_json(there));
+  REQUIRE(site.run({.job = job(4711)}));
+  CHECK(site.out.str().find("on c1,c2") != std::string::npos);
+  CHECK(site.out.str().find("provisional") != std::string::npos);
+}
+
+TEST_CASE("a job whose directory is another user's has no report to read") {
+  Site site(knows_nothing);
+  site.directory.make("5");
+  Status status = site.run({.job = job(5)});
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message.find("no report in") != std::string::npos);
+}
+
 TEST_CASE("a finished job's file is read without penstockd too") {
   Site site(knows_nothing);
   site.config.socket_path = site.directory.file("nobody");
@@ -173,8 +221,8 @@ TEST_CASE("the error for a missing report names cause and remedy") {
     CHECK(status.error().message ==
           "job 5: " + site.directory.file("5.json") +
               ": the report is not a JSON object; the file is damaged, or of "
-              "another version of Penstock: 5.txt beside it may have the same "
-              "report, "
+              "another version of Penstock: the .txt beside it may have the "
+              "same report, "
               "and penstock history the controller's record");
   }
   SECTION("a file larger than a report") {

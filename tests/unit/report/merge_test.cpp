@@ -1,0 +1,211 @@
+#include "report/merge.h"
+
+#include "report/advice.h"
+#include "report/html_report.h"
+#include "report/json.h"
+#include "report/render.h"
+#include "samples.h"
+#include "tests/unit/catch.h"
+
+namespace penstock {
+namespace {
+
+// Of a job with two ranks on c1, which computes, and one on c2, which waits.
+std::vector<JobReport> two_parts() {
+  JobReport fed = samples::input_bound();
+  fed.tasks = fed.ranks = 2;
+  fed.breakdown = make_breakdown({.wall_s = 300,
+                                  .parts = {.compute = {{290.0}, "told"},
+                                            .fetch_stall = {{4.0}},
+                                            .prep_stall = {{6.0}}},
+                                  .waited_s = 10.0});
+  fed.notes = {"the accelerator is emulated: a timed wait per step", "of c1"};
+  fed.cores.not_lent = {{NotLent::kThreads, 0.5}};
+  JobReport starved = samples::input_bound();
+  starved.node = "c2";
+  starved.start_unix_s += 2;
+  starved.updated_unix_s += 2;
+  starved.end_unix_s = starved.updated_unix_s;
+  starved.cores.not_lent = {{NotLent::kNoCpus, 0.7}, {NotLent::kThreads, 0.3}};
+  return {starved, fed};
+}
+
+}  // namespace
+
+TEST_CASE("a single part is the report") {
+  CHECK(merge_reports({samples::input_bound()}) == samples::input_bound());
+}
+
+TEST_CASE("rates, cores and counts are sums") {
+  const auto parts = two_parts();
+  const JobReport all = merge_reports(parts);
+  CHECK(all.node == "c1,c2");
+  CHECK(all.tasks == 3);
+  CHECK(all.ranks == 3);
+  CHECK(all.throughput.measured->value == Approx(2 * 584));
+  CHECK(all.ceiling.predicted->low == Approx(2 * 650));
+  CHECK(*all.floor_rate == Approx(420));
+  CHECK(*all.cores.allocated == 2);
+  CHECK(*all.cores.node == 16);
+  CHECK(all.cores.demand->value == Approx(7.2));
+  CHECK(*all.cores.requested == 2);  // of each task
+  CHECK(all.quality.samples == 2 * 182208);
+  CHECK(*all.bandwidth.pool_bytes_per_s ==
+        *parts[0].bandwidth.pool_bytes_per_s);
+  CHECK(*all.bandwidth.used_bytes_per_s ==
+        Approx(2 * *parts[0].bandwidth.used_bytes_per_s));
+}
+
+TEST_CASE("times are averages over the ranks, and add up") {
+  const Breakdown all = merge_reports(two_parts()).breakdown;
+  CHECK(all.wall_s == Approx((2 * 300 + 312) / 3.0));
+  CHECK(*all.waited_s == Approx((2 * 10 + 96.72) / 3));
+  CHECK(*all.parts.compute.seconds == Approx((2 * 290 + 215.28) / 3));
+  double sum = all.unattributed_s;
+  for (const WallPartNames& it : kWallParts) {
+    sum += all.parts[it.part].seconds.value_or(0);
+  }
+  CHECK(sum == Approx(all.wall_s));
+}
+
+TEST_CASE(
+    "the nodes are named, and the one that waits longest is the slowest") {
+  const JobReport all = merge_reports(two_parts());
+  REQUIRE(all.nodes.size() == 2);
+  CHECK(all.nodes[0].node == "c1");
+  CHECK_FALSE(all.nodes[0].slowest);
+  CHECK(all.nodes[1].node == "c2");
+  CHECK(all.nodes[1].slowest);
+  CHECK(*all.nodes[1].rate == Approx(584));
+  // Its changes, and its curve for three ranks.
+  CHECK(all.changes == samples::input_bound().changes);
+  CHECK(all.what_if->ceiling == Approx(3 * 846));
+  CHECK(*all.what_if->here_cores == Approx(3 * 1.63));
+  CHECK(all.what_if->notes.back() ==
+        "The curve is that of c2, the slowest of 2 nodes, for all of them.");
+}
+
+TEST_CASE("nobody is the slowest of nodes that hardly wait") {
+  auto parts = two_parts();
+  parts.erase(parts.begin());
+  parts.push_back(parts[0]);
+  parts[1].node = "c3";
+  for (const NodePart& node : merge_reports(parts).nodes) {
+    CHECK_FALSE(node.slowest);
+  }
+}
+
+TEST_CASE("notes are told once, and reasons are added up") {
+  const JobReport all = merge_reports(two_parts());
+  CHECK(all.notes ==
+        std::vector<std::string>{
+            "the accelerator is emulated: a timed wait per step", "of c1"});
+  REQUIRE(all.cores.not_lent.size() == 2);
+  CHECK(all.cores.not_lent[0] == CoresNotLent{NotLent::kThreads, 0.8});
+  CHECK(all.cores.not_lent[1] == CoresNotLent{NotLent::kNoCpus, 0.7});
+}
+
+TEST_CASE("a figure that one part does not know is not understated") {
+  auto parts = two_parts();
+  parts[0].cores.demand.reset();
+  parts[1].bandwidth = {};
+  const JobReport all = merge_reports(parts);
+  CHECK_FALSE(all.cores.demand);
+  CHECK(all.bandwidth.pool.empty());
+}
+
+TEST_CASE("clocks that differ do not lengthen the job") {
+  auto parts = two_parts();
+  parts[1].start_unix_s += 600;
+  parts[1].updated_unix_s += 600;
+  *parts[1].end_unix_s += 600;
+  const JobReport all = merge_reports(parts);
+  CHECK(all.run_s() == Approx(312));
+  CHECK(all.notes.back().find("starts are 598 s apart") != std::string::npos);
+}
+
+TEST_CASE("the job runs while one of its parts does") {
+  auto parts = two_parts();
+  parts[0].running = true;
+  parts[0].end_unix_s.reset();
+  const JobReport all = merge_reports(parts);
+  CHECK(all.running);
+  CHECK_FALSE(all.end_unix_s);
+  CHECK(all.nodes[1].running);
+}
+
+TEST_CASE("timelines are added up on one grid") {
+  auto parts = two_parts();
+  const JobReport all = merge_reports(parts);
+  REQUIRE_FALSE(all.timeline.empty());
+  double samples = 0, of_parts = 0;
+  for (const TimelinePoint& it : all.timeline) {
+    samples += it.rate.value_or(0) * it.duration_s;
+  }
+  for (const JobReport& part : parts) {
+    for (const TimelinePoint& it : part.timeline) {
+      of_parts += it.rate.value_or(0) * it.duration_s;
+    }
+  }
+  CHECK(samples == Approx(of_parts).epsilon(0.05));
+  CHECK(all.timeline.front().begin_unix_s ==
+        parts[1].timeline.front().begin_unix_s);
+}
+
+TEST_CASE("the advice holds for each task") {
+  for (const Recommendation& it : recommend(merge_reports(two_parts()))) {
+    for (const std::string& line : it.lines) {
+      CHECK(line.find("cpus-per-task=16") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a merged report is written, read and shown") {
+  const JobReport all = merge_reports(two_parts());
+  const auto read = parse_report(to_json(all));
+  REQUIRE(read);
+  CHECK(read->nodes == all.nodes);
+  const std::string text = render_text(all);
+  CHECK(text.find("c2                     1        584") != std::string::npos);
+  CHECK(text.find("the slowest: its ranks wait longest") != std::string::npos);
+  CHECK(render_html(all).find("c2 (slowest)") != std::string::npos);
+}
+
+TEST_CASE("only parts of the last run are kept") {
+  auto parts = two_parts();
+  JobReport earlier = parts[0];
+  earlier.start_unix_s -= 5000;
+  earlier.end_unix_s = earlier.start_unix_s + 100;
+  SECTION("on another node") { earlier.node = "c9"; }
+  SECTION("on the same node") {}
+  parts.insert(parts.begin(), earlier);
+  JobReport foreign = parts[1];
+  foreign.node = "c8";
+  foreign.user_id = 7;
+  foreign.start_unix_s -= 1;
+  parts.push_back(foreign);
+  const auto kept = parts_of_last_run(parts);
+  REQUIRE(kept.size() == 2);
+  CHECK(kept[0].node == "c2");
+  CHECK(kept[1].node == "c1");
+}
+
+TEST_CASE("there are no parts of no job") {
+  CHECK(parts_of_last_run({}).empty());
+}
+
+TEST_CASE("a job of many nodes has a bounded report") {
+  auto parts = two_parts();
+  for (int i = 0; i < 5000; ++i) {
+    JobReport part = parts[0];
+    part.timeline.clear();
+    part.node = "node" + std::to_string(i);
+    parts.push_back(std::move(part));
+  }
+  const JobReport all = merge_reports(parts);
+  CHECK(all.nodes.size() == kMaxReportNodes);
+  CHECK(all.node == "c1 to node999 (5002 nodes)");
+  CHECK(parse_report(to_json(all)));
+}
+
+}  // namespace penstock
