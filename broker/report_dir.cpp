@@ -5,6 +5,9 @@
 namespace penstock {
 
 bool is_report(std::string_view name) {
+  if (!name.empty() && name.find_first_not_of("0123456789") == name.npos) {
+    return true;
+  }
   if (name.starts_with('.') && name.ends_with(".new")) {
     name = name.substr(1, name.size() - 5);
   }

@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// Whether it is the name of a report: "7.json", "7.2.txt", or of an unfinished
-// one: ".7.json.new". Pure.
+// Whether it is the name of a job's directory of reports, "7", or of a report
+// of version 0.1: "7.json", "7.2.txt", unfinished ".7.json.new". Pure.
 bool is_report(std::string_view name);
 
 // Gives the directory of root's to this owner. May hang with its file system.

@@ -43,6 +43,42 @@ bool is_roots_file(int dir_fd, const std::string& name) {
          (S_ISREG(found.st_mode) || S_ISSOCK(found.st_mode));
 }
 
+Status give_files(int dir_fd, const std::vector<std::string>& names,
+                  uid_t owner, const std::string& what) {
+  for (const std::string& name : names) {
+    if (!is_roots_file(dir_fd, name)) continue;
+    if (::fchownat(dir_fd, name.c_str(), owner, gid_t(-1),
+                   AT_SYMLINK_NOFOLLOW) != 0 &&
+        errno != ENOENT) {
+      return system_error(errno, what + "/" + name);
+    }
+  }
+  return Done{};
+}
+
+// A directory in the directory, with its files, if only root can have put them
+// there; anything else stays as it is.
+Status give_inner(int dir_fd, const std::string& name, uid_t owner,
+                  const std::string& what) {
+  const UniqueFd inner(::openat(
+      dir_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat found {};
+  if (!inner || ::fstat(inner.get(), &found) != 0 || found.st_uid != 0 ||
+      (found.st_mode & S_IWOTH) != 0) {
+    return Done{};
+  }
+  const std::string inner_what = what + "/" + name;
+  const Result<std::vector<std::string>> names =
+      names_in(inner.get(), inner_what);
+  if (!names) return names.error();
+  if (Status given = give_files(inner.get(), *names, owner, inner_what);
+      !given) {
+    return given;
+  }
+  if (::fchown(inner.get(), owner, gid_t(-1)) == 0) return Done{};
+  return system_error(errno, inner_what);
+}
+
 }  // namespace
 
 // Nobody but root can have put anything into the directory before.
@@ -72,12 +108,12 @@ Status hand_over(const std::string& path, const std::string& what, uid_t owner,
                      "chown " +
                      user + " " + path};
   }
+  if (Status given = give_files(dir.get(), *names, owner, what); !given) {
+    return given;
+  }
   for (const std::string& name : *names) {
-    if (!is_roots_file(dir.get(), name)) continue;
-    if (::fchownat(dir.get(), name.c_str(), owner, gid_t(-1),
-                   AT_SYMLINK_NOFOLLOW) != 0 &&
-        errno != ENOENT) {
-      return system_error(errno, what + "/" + name);
+    if (Status given = give_inner(dir.get(), name, owner, what); !given) {
+      return given;
     }
   }
   if (::fchown(dir.get(), owner, gid_t(-1)) != 0) {

@@ -11,8 +11,9 @@
 
 namespace penstock {
 
-// Changes the owner of the directory and of root's plain files in it. Does nothing if
-// the directory is not root's, or is missing. `what` begins error messages.
+// Changes the owner of the directory, of root's plain files in it, and of
+// root's directories in it with their files. Does nothing if the directory is
+// not root's, or is missing. `what` begins error messages.
 //   is_ours  whether a file of this name is the daemon's. With any other file
 //            in it the directory is another program's too, and stays as it is.
 // Errors: kPermissionDenied  such a file, or others may write to the directory;

@@ -110,7 +110,9 @@ void Job::note_widest() {
       sums.ranks > 0 &&
       double(reporting_ranks()) < std::round(sums.ranks_at_once());
   if (now_tasks < widest.tasks || fewer_ranks) return;
-  widest = {now_tasks, cpus(), trainer_reserve_cores(*this), grant, elastic()};
+  widest = {now_tasks, cpus(),    trainer_reserve_cores(*this),
+            grant,     elastic(), task_cpus(),
+            launch()};
 }
 
 CpuSet Job::cpus() const {
@@ -121,6 +123,24 @@ CpuSet Job::cpus() const {
     if (!(own - all).empty()) all = all | own;
   }
   return all;
+}
+
+CpuSet Job::task_cpus() const {
+  const bool has_steps = launch() != Launch::kBatch;
+  CpuSet all;
+  for (const auto& [pid, task] : tasks) {
+    if (!has_steps || !is_batch(task)) all = all | task.home.affinity;
+  }
+  return all;
+}
+
+Launch Job::launch() const {
+  if (tasks.empty()) return Launch::kUnknown;
+  const auto scripts =
+      std::count_if(tasks.begin(), tasks.end(),
+                    [](const auto& it) { return is_batch(it.second); });
+  if (size_t(scripts) == tasks.size()) return Launch::kBatch;
+  return scripts > 0 ? Launch::kStepOfBatch : Launch::kStep;
 }
 
 std::vector<Unit*> Job::units() {

@@ -29,6 +29,8 @@ struct Widest {
   double reserve_cores = 0;
   PlannedGrant grant;
   bool elastic = false;
+  CpuSet task_cpus;  // of the tasks that can hold a rank
+  Launch launch = Launch::kUnknown;
 };
 
 struct Job;
@@ -113,6 +115,9 @@ struct Job {
   void note_widest();      // call while the job's tasks run
   PageSums pages() const;  // of running and ended tasks
   CpuSet cpus() const;
+  // Of the tasks that can hold a rank: a step may have fewer than the script.
+  CpuSet task_cpus() const;
+  Launch launch() const;
   std::vector<Unit*> units();
   // Whether a rank of a running task is such a one.
   template <class IsSuch>

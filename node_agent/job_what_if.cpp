@@ -36,10 +36,18 @@ const char* ceiling_source(const Compared& ceiling) {
   return is_positive(ceiling.corrected) ? "of its first seconds" : "predicted";
 }
 
-// What a core beyond the measured ones brings of a measured one. The curves of
-// Synergy's ten models (predictor/profile_builtin.cpp) that still rise gain 0.5
-// to 1.0 of a straight line beyond 3 cores, 0.75 in the median.
-constexpr Estimate kFurtherCore{0.75, 0.5, 1};
+// What a run does not measure.
+struct Assumed {
+  // What a core beyond the measured ones brings of a measured one. The curves
+  // of Synergy's ten models (predictor/profile_builtin.cpp) that still rise
+  // gain 0.5 to 1.0 of a straight line beyond 3 cores, 0.75 in the median.
+  double further;
+  // The exponent of the corner at the ceiling (predictor/corner.h). PyTorch
+  // jobs that were given the cores that they needed came to 0.90 to 0.95 of
+  // the ceiling, penstock-train's to all of it (`penstock bench advice`).
+  double corner;
+};
+constexpr Assumed kExpected{0.75, 8}, kLeast{0.5, 4}, kMost{1, 64};
 
 // The line through the measured point, and beyond it with this much of its
 // slope.
@@ -75,11 +83,10 @@ class Maker {
     take_loader();
     const Estimate ceiling = *ceiling_of(report_.ceiling);
     const auto low =
-        model(ceiling.low, loader_.low_factor, bytes().high, kFurtherCore.low);
-    const auto middle =
-        model(ceiling.value, 1, bytes().value, kFurtherCore.value);
-    const auto high = model(ceiling.high, loader_.high_factor, bytes().low,
-                            kFurtherCore.high);
+        model(ceiling.low, loader_.low_factor, bytes().high, kLeast);
+    const auto middle = model(ceiling.value, 1, bytes().value, kExpected);
+    const auto high =
+        model(ceiling.high, loader_.high_factor, bytes().low, kMost);
     if (!low || !middle || !high) {
       out_.unknown = "the costs of a sample are out of all bounds";
       return out_;
@@ -87,7 +94,7 @@ class Maker {
     out_.ceiling = ceiling.value;
     take_enough(*middle);
     take_points(*low, *middle, *high);
-    take_notes(*middle);
+    take_notes();
     return out_;
   }
 
@@ -95,6 +102,10 @@ class Maker {
   bool has_curve() const {
     return job_.costs.profile && !job_.costs.profile->describes_job() &&
            !job_.costs.profile->rate_at_cores.empty();
+  }
+
+  bool corner_is_measured() const {
+    return has_curve() && job_.costs.profile->corner_ceiling > 0;
   }
 
   std::string why_unknown() const {
@@ -183,22 +194,23 @@ class Maker {
     return costs_->storage_bytes_per_sample;
   }
 
-  // further: what a core beyond the measured ones brings of one of these.
   Result<WhatIf> model(double ceiling, double factor, double bytes,
-                       double further) const {
+                       const Assumed& assumed) const {
     Profile profile;
     profile.accelerator_s_per_sample = ranks_ / ceiling;
     profile.bytes_per_sample = bytes;
     profile.loader_cpu_s_per_sample = loader_.cpu_s_per_sample / factor;
-    const RateCurve curve = loader_.measured
-                                ? line_through(*loader_.measured, further)
-                                : loader_.curve;
+    const RateCurve curve =
+        loader_.measured ? line_through(*loader_.measured, assumed.further)
+                         : loader_.curve;
     for (const RatePoint& point : curve) {
       profile.cores.push_back(point.cores);
       profile.rate_at_cores.push_back(point.samples_per_s * factor);
     }
+    profile.corner_ceiling = corner_is_measured()
+                                 ? job_.costs.profile->corner_ceiling
+                                 : assumed.corner;
     if (has_curve()) {
-      profile.corner_ceiling = job_.costs.profile->corner_ceiling;
       profile.corner_storage = job_.costs.profile->corner_storage;
     }
     return WhatIf::from(profile, CoresOf::kLoader);
@@ -267,14 +279,14 @@ class Maker {
     }
   }
 
-  void take_notes(const WhatIf& model) {
+  void take_notes() {
     const auto note = [&](std::string text) {
       out_.notes.push_back(std::move(text));
     };
-    if (!model.corner_known()) {
+    if (!corner_is_measured()) {
       note(
-          "How sharply one limit takes over from another was not measured: "
-          "near there the rate will be lower than drawn.");
+          "Near the ceiling the rate is below both limits; how far was not "
+          "measured, and is assumed as in similar jobs.");
     }
     if (bytes().value > 0 && !bandwidth()) {
       note("What storage supplies is not known: it limits nothing here.");
@@ -283,8 +295,7 @@ class Maker {
       note(fmt::format(
           "A core beyond the measured ones brings {:.0f}% of one of these, "
           "{:.0f}% to {:.0f}%: so it was where it was measured.",
-          kFurtherCore.value * 100, kFurtherCore.low * 100,
-          kFurtherCore.high * 100));
+          kExpected.further * 100, kLeast.further * 100, kMost.further * 100));
     }
     if (!report_.cores.loader_grows && report_.cores.loader_threads) {
       note(fmt::format(

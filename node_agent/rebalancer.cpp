@@ -82,7 +82,11 @@ void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
 void Rebalancer::note_missing(const PlanInput& input, const PlanJob& planned,
                               Job& job) const {
   job.missing = missing_cores(input, planned, job.grant);
-  if (!job.loan.may_borrow) job.missing.why = NotLent::kGroups;
+  // It asked for its limit, to measure.
+  if (job.measured_limit) job.missing = {};
+  if (job.missing.why == NotLent::kNoCpus && !job.loan.may_borrow) {
+    job.missing.why = NotLent::kGroups;
+  }
   if (node_.is_off()) job.missing.why = NotLent::kSwitchedOff;
 }
 

@@ -147,7 +147,10 @@ CoreFigures cores_of(const Job& job, const ReportContext& context,
                      uint32_t ranks, double run_s) {
   CoreFigures cores;
   if (context.node_cpus > 0) cores.node = double(context.node_cpus);
-  const double allocated = double(job.widest.cpus.size());
+  if (!job.widest.cpus.empty()) cores.job = double(job.widest.cpus.size());
+  const CpuSet& of_tasks =
+      job.widest.task_cpus.empty() ? job.widest.cpus : job.widest.task_cpus;
+  const double allocated = double(of_tasks.size());
   if (allocated > 0) cores.allocated = allocated;
   cores.reserve = job.widest.reserve_cores;
   if (allocated > 0) {
@@ -178,6 +181,7 @@ CoreFigures cores_of(const Job& job, const ReportContext& context,
     cores.loader_threads = job.loader.most_threads;
   }
   cores.loader_kind = kind_of(job, sums);
+  cores.launch = job.widest.launch;
   cores.loader_grows = job.widest.elastic;
   cores.not_lent = not_lent(job.totals, run_s);
   if (cores.loader_kind == LoaderKind::kTrainer) {

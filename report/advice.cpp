@@ -207,6 +207,7 @@ std::string without_waiting_told(const JobReport& report) {
 }  // namespace
 
 std::string verdict(const JobReport& report) {
+  if (report.slowest) return report.slowest->verdict;
   const Breakdown& breakdown = report.breakdown;
   if (!(breakdown.wall_s > 0)) return "No verdict: nothing was measured";
   const auto shares = rounded_shares(breakdown, 100);
@@ -239,6 +240,7 @@ DataWaits data_waits(const Breakdown& breakdown) {
 }
 
 std::vector<Recommendation> recommend(const JobReport& report) {
+  if (report.slowest) return report.slowest->recommendations;
   std::vector<Recommendation> out;
   if (report.run_s() < report.recommend_after_s ||
       report.quality.pages_contradicted) {

@@ -24,15 +24,6 @@ struct DataWaits {
 };
 DataWaits data_waits(const Breakdown& breakdown);
 
-struct Recommendation {
-  // To paste, all together: "#SBATCH --cpus-per-task=2", "num_workers=2".
-  std::vector<std::string> lines;
-  std::string reason;  // one sentence without a full stop
-  // Expected gain in throughput as a fraction. nullopt: unknown, or the advice
-  // saves resources instead.
-  std::optional<Estimate> gain;
-};
-
 // At most three, the most useful first. None if the run is shorter than
 // recommend_after_s, or its pages were contradicted.
 std::vector<Recommendation> recommend(const JobReport& report);

@@ -70,6 +70,7 @@ void visit_fields(Visitor& visit, Struct& it) {
 template <class Visitor, ConstOrNot<CoreFigures> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("node", it.node, {.optional = true});
+  visit("job", it.job, {.optional = true});
   visit("allocated", it.allocated);
   visit("reserve", it.reserve);
   visit("entitled", it.entitled);
@@ -84,6 +85,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("loader_threads", it.loader_threads);
   visit("loader_kind", it.loader_kind,
         {kLoaderKindCount, loader_kind_name, true});
+  visit("launch", it.launch, {kLaunchCount, launch_name, true});
   visit("loader_grows", it.loader_grows, {.optional = true});
   visit("not_lent", it.not_lent, {kNotLentCount, true});
 }

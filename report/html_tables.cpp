@@ -1,6 +1,8 @@
 // The tables of the HTML report, and its advice.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/advice.h"
 #include "report/html_parts.h"
 #include "report/lent_gain.h"
@@ -13,9 +15,13 @@ std::string count_text(uint32_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string cpus_text(const std::optional<double>& cpus) {
+std::string cpus_text(const JobReport& report) {
+  const std::optional<double>& cpus = report.cores.allocated;
   if (!cpus) return "CPUs not known";
-  return fmt::format("{:.6g} CPU{} on this node", *cpus, *cpus == 1 ? "" : "s");
+  const std::string where = report.nodes.empty()
+                                ? "this node"
+                                : fmt::format("{} nodes", report.nodes.size());
+  return fmt::format("{:.6g} CPU{} on {}", *cpus, *cpus == 1 ? "" : "s", where);
 }
 
 std::string end_text(const JobReport& report) {
@@ -121,8 +127,7 @@ void facts_section(Markup& page, const JobReport& report) {
   fact(page, report.running ? "running" : "ended", end_text(report));
   fact(page, "size",
        fmt::format("{}, {}, {}", count_text(report.tasks, "task"),
-                   count_text(report.ranks, "rank"),
-                   cpus_text(report.cores.allocated)));
+                   count_text(report.ranks, "rank"), cpus_text(report)));
   fact(page, "asked for", options_text(report.options));
   fact(page, "policy", report.policy.empty() ? "-" : report.policy);
   if (report.cache.hits) fact(page, "cache", cache_text(report.cache));
@@ -149,9 +154,12 @@ void nodes_table(Markup& page, const JobReport& report) {
   }
   page.element("h2", "Nodes");
   draw_table(page, "The job's part on each node", heads, rows);
-  page.element("p",
-               "The slowest node's ranks wait longest for data, and all others "
-               "wait for them.");
+  if (std::any_of(report.nodes.begin(), report.nodes.end(),
+                  [](const NodePart& it) { return it.slowest; })) {
+    page.element("p",
+                 "The slowest node's ranks wait longest for data, and all "
+                 "others wait for them.");
+  }
 }
 
 void advice_section(Markup& page, const JobReport& report) {

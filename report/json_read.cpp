@@ -86,6 +86,7 @@ Status complete(const json&, NodeStatus& status) {
 
 // Reports of earlier versions have no timeline.
 Status complete(const json& document, JobReport& report) {
+  report.schema_version = document["schema_version"];
   report.breakdown = make_breakdown(std::move(report.breakdown));
   for (NodePart& part : report.nodes) {
     part.breakdown = make_breakdown(std::move(part.breakdown));

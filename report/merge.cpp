@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -49,18 +49,18 @@ double ranks_of(const JobReport& part) {
   return std::max<double>(1, part.ranks);
 }
 
-// Average over the ranks of all parts; unknown seconds count as 0 unless no
-// part knows any.
+// Average over the ranks of the parts that know the figure.
 template <class Figure>
 std::optional<double> mean_of(const Parts& parts, const Figure& figure) {
-  double ranks = 0;
-  for (const JobReport& part : parts) ranks += ranks_of(part);
-  const auto sum = sum_of(parts, [&](const JobReport& part) {
-    std::optional<double> value = figure(part);
-    if (value) *value *= ranks_of(part) / ranks;
-    return value;
-  });
-  return sum;
+  double sum = 0, ranks = 0;
+  for (const JobReport& part : parts) {
+    const std::optional<double> value = figure(part);
+    if (!value) continue;
+    sum += *value * ranks_of(part);
+    ranks += ranks_of(part);
+  }
+  if (!(ranks > 0)) return std::nullopt;
+  return sum / ranks;
 }
 
 double waited_share(const JobReport& part) {
@@ -119,10 +119,10 @@ std::vector<CoresNotLent> not_lent_of(const Parts& parts) {
 }
 
 CoreFigures cores_of(const Parts& parts) {
-  CoreFigures out = slowest_of(parts).cores;  // what loads
+  CoreFigures out = slowest_of(parts).cores;  // what loads, and a task's limit
   for (auto figure :
-       {&CoreFigures::node, &CoreFigures::allocated, &CoreFigures::reserve,
-        &CoreFigures::entitled, &CoreFigures::requested,
+       {&CoreFigures::node, &CoreFigures::job, &CoreFigures::allocated,
+        &CoreFigures::reserve, &CoreFigures::entitled,
         &CoreFigures::granted_home, &CoreFigures::granted_away,
         &CoreFigures::used_home, &CoreFigures::used_away,
         &CoreFigures::used_trainer, &CoreFigures::loader_threads}) {
@@ -131,8 +131,6 @@ CoreFigures cores_of(const Parts& parts) {
           return part.cores.*figure;
         });
   }
-  // A limit of each task.
-  out.requested = parts.front().cores.requested;
   for (auto figure : {&CoreFigures::demand, &CoreFigures::trainer_demand}) {
     out.*figure = estimate_of(
         parts, [&](const JobReport& part) -> const std::optional<Estimate>& {
@@ -149,8 +147,9 @@ BandwidthFigures bandwidth_of(const Parts& parts) {
       parts.begin(), parts.end(),
       [&](const JobReport& part) { return part.bandwidth.pool == out.pool; });
   if (!is_common) out = {};
+  // What was requested is of each node.
+  out.requested_bytes_per_s = parts.front().bandwidth.requested_bytes_per_s;
   for (auto figure : {&BandwidthFigures::entitled_bytes_per_s,
-                      &BandwidthFigures::requested_bytes_per_s,
                       &BandwidthFigures::granted_bytes_per_s,
                       &BandwidthFigures::used_bytes_per_s}) {
     out.*figure = sum_of(
@@ -282,6 +281,31 @@ std::vector<NodePart> nodes_of(const Parts& parts) {
   return out;
 }
 
+// The CPUs that a task may have on every node.
+double cpus_for_each_task(const Parts& parts) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const JobReport& part : parts) {
+    if (!part.cores.node || part.tasks == 0) continue;
+    least = std::min(least, std::floor(*part.cores.node / part.tasks));
+  }
+  return least;
+}
+
+SlowestNode advice_of(const Parts& parts) {
+  JobReport slowest = slowest_of(parts);
+  const double cpus = cpus_for_each_task(parts);
+  if (std::isfinite(cpus)) slowest.cores.node = cpus * slowest.tasks;
+  SlowestNode out;
+  out.node = slowest.node;
+  out.verdict = verdict(slowest);
+  if (waited_share(slowest) >= kInputBoundShare) {
+    out.verdict += fmt::format(" on {}, the slowest of {} nodes", slowest.node,
+                               parts.size());
+  }
+  out.recommendations = recommend(slowest);
+  return out;
+}
+
 std::string names_of(const Parts& parts) {
   std::vector<std::string> names;
   for (const JobReport& part : parts) names.push_back(part.node);
@@ -344,6 +368,10 @@ JobReport merge_reports(std::vector<JobReport> parts) {
         return part.floor_rate;
       });
   out.breakdown = breakdown_of(parts);
+  out.pressure.cpu_s =
+      mean_of(parts, [](const JobReport& part) { return part.pressure.cpu_s; });
+  out.pressure.io_s =
+      mean_of(parts, [](const JobReport& part) { return part.pressure.io_s; });
   out.cores = cores_of(parts);
   out.bandwidth = bandwidth_of(parts);
   out.cache = cache_of(parts);
@@ -352,6 +380,7 @@ JobReport merge_reports(std::vector<JobReport> parts) {
   out.quality = quality_of(parts);
   out.notes = notes_of(parts);
   out.nodes = nodes_of(parts);
+  out.slowest = advice_of(parts);
   return out;
 }
 
@@ -361,17 +390,28 @@ std::vector<JobReport> parts_of_last_run(std::vector<JobReport> parts) {
                      return a.start_unix_s > b.start_unix_s;
                    });
   std::vector<JobReport> out;
+  std::string left_out;
   for (JobReport& part : parts) {
-    const auto belongs = [&](const JobReport& last) {
-      const double end = part.start_unix_s + part.run_s();
-      return part.job_id == last.job_id && part.user_id == last.user_id &&
-             end >= last.start_unix_s;
-    };
     const bool is_known = std::any_of(
         out.begin(), out.end(),
         [&](const JobReport& other) { return other.node == part.node; });
-    if (!is_known && (out.empty() || belongs(out.front()))) {
+    const bool is_other = !out.empty() && (part.job_id != out.front().job_id ||
+                                           part.user_id != out.front().user_id);
+    if (is_known || is_other) continue;
+    if (out.empty() ||
+        part.start_unix_s + part.run_s() >= out.front().start_unix_s) {
       out.push_back(std::move(part));
+    } else {
+      left_out += (left_out.empty() ? "" : ", ") + part.node;
+    }
+  }
+  if (!left_out.empty()) {
+    std::vector<std::string>& notes = out.front().notes;
+    if (notes.size() < kMaxReportNotes) {
+      notes.push_back(
+          "left out, as they ended before the others began, in an "
+          "earlier run or an earlier step: the parts on " +
+          left_out);
     }
   }
   return out;

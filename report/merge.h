@@ -19,8 +19,9 @@ JobReport merge_reports(std::vector<JobReport> parts);
 
 // Keeps the parts of the job's last run: of each node the latest part (the
 // first of equally late ones), if it
-// overlaps the time of the latest of all. Parts of another user, or another
-// job, than the latest one are left out.
+// overlaps the time of the latest of all; a note of the latest names the nodes
+// of others. Parts of another user, or another job, than the latest one are
+// left out.
 std::vector<JobReport> parts_of_last_run(std::vector<JobReport> parts);
 
 }  // namespace penstock

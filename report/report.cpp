@@ -57,7 +57,7 @@ constexpr CauseText kCounted[kCountedCount] = {
 };
 
 constexpr CauseText kNotLent[kNotLentCount] = {
-    {"no_cpus", "no CPU of this node was spare"},
+    {"no_cpus", "no CPU that may be lent to it was spare"},
     {"threads", "its loader threads or workers can use no more"},
     {"storage", "its storage bandwidth limits it first"},
     {"policy", "the node's policy lends nothing (Policy=even)"},
@@ -69,6 +69,9 @@ constexpr CauseText kNotLent[kNotLentCount] = {
 
 constexpr const char* kLoaderKinds[kLoaderKindCount] = {"unknown", "trainer",
                                                         "processes", "threads"};
+
+constexpr const char* kLaunches[kLaunchCount] = {"unknown", "batch", "srun",
+                                                 "srun_in_batch"};
 
 constexpr const char* kEvents[kProcessEventsCount] = {"unknown", "connector",
                                                       "polling"};
@@ -92,6 +95,10 @@ const char* cause_name(GrantCause cause) {
 
 const char* cause_text(GrantCause cause) {
   return kCauses[static_cast<int>(cause)].text;
+}
+
+const char* launch_name(Launch launch) {
+  return kLaunches[static_cast<int>(launch)];
 }
 
 const char* not_lent_name(NotLent why) {

@@ -118,9 +118,19 @@ enum class LoaderKind { kUnknown, kTrainer, kProcesses, kThreads };
 inline constexpr int kLoaderKindCount = 4;
 const char* loader_kind_name(LoaderKind kind);  // in JSON: "trainer"
 
+// What started the job's tasks.
+enum class Launch {
+  kUnknown,
+  kBatch,        // the batch script itself is the program
+  kStep,         // srun
+  kStepOfBatch,  // srun in a batch script
+};
+inline constexpr int kLaunchCount = 4;
+const char* launch_name(Launch launch);  // in JSON: "srun_in_batch"
+
 // Why a job was not lent cores that its ceiling takes.
 enum class NotLent {
-  kNoCpus,         // nobody had one to spare
+  kNoCpus,         // none was spare that the site and its policy let it have
   kThreads,        // its loader's threads or workers can use no more
   kStorage,        // its bandwidth limits it first
   kPolicy,         // Policy=even
@@ -142,8 +152,11 @@ struct CoresNotLent {
 
 // Cores of the job's tasks on this node.
 struct CoreFigures {
-  std::optional<double> node;       // CPUs of the node
-  std::optional<double> allocated;  // CPUs allocated by Slurm
+  std::optional<double> node;  // CPUs of the node
+  // CPUs that Slurm allocated to the job here, and those that its tasks may
+  // use: a step has its own number, whatever the batch script has.
+  std::optional<double> job;
+  std::optional<double> allocated;
   std::optional<double> reserve;    // trainer reserve
   std::optional<double> entitled;   // allocated less reserve
   std::optional<double> requested;  // the user's limit of threads, as cores
@@ -158,6 +171,7 @@ struct CoreFigures {
   std::optional<Estimate> trainer_demand;  // the trainer's cores there
   std::optional<double> loader_threads;    // maximum at one time
   LoaderKind loader_kind = LoaderKind::kUnknown;
+  Launch launch = Launch::kUnknown;
   bool loader_grows = false;  // starts more threads when it is granted more
   std::vector<CoresNotLent> not_lent;
 
@@ -260,6 +274,28 @@ struct DataQuality {
   friend bool operator==(const DataQuality&, const DataQuality&) = default;
 };
 
+struct Recommendation {
+  // To paste, all together: "#SBATCH --cpus-per-task=2", "num_workers=2".
+  std::vector<std::string> lines;
+  std::string reason;  // one sentence without a full stop
+  // Expected gain in throughput as a fraction. nullopt: unknown, or the advice
+  // saves resources instead.
+  std::optional<Estimate> gain;
+
+  friend bool operator==(const Recommendation&,
+                         const Recommendation&) = default;
+};
+
+// What limits a job on several nodes: its slowest node. All other nodes' ranks
+// wait for that one's, so averages over the nodes would hide it.
+struct SlowestNode {
+  std::string node;
+  std::string verdict;
+  std::vector<Recommendation> recommendations;
+
+  friend bool operator==(const SlowestNode&, const SlowestNode&) = default;
+};
+
 // One node's part of a job that ran on several.
 struct NodePart {
   std::string node;
@@ -305,9 +341,10 @@ struct JobReport {
   // nullopt: not in a node's status, nor in reports of earlier versions.
   std::optional<WhatIfCurve> what_if;
   DataQuality quality;
-  std::vector<NodePart> nodes;     // empty: the report of one node
-  double recommend_after_s = 30;   // ReportMinTime
-  std::vector<std::string> notes;  // "the accelerator is emulated"
+  std::vector<NodePart> nodes;         // empty: the report of one node
+  std::optional<SlowestNode> slowest;  // of several nodes; not in JSON
+  double recommend_after_s = 30;       // ReportMinTime
+  std::vector<std::string> notes;      // "the accelerator is emulated"
 
   // Duration covered, never negative.
   double run_s() const;

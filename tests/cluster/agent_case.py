@@ -139,7 +139,9 @@ class AgentCase(quiet.Quiet, cluster_case.ClusterCase):
 
     def reports(self, job):
         """The files of the job's reports."""
-        return sorted(glob.glob(f"{self.cluster.directory}/reports/{job}/*"))
+        folder = f"{self.cluster.directory}/reports/{job}"
+        return sorted(glob.glob(f"{folder}/*.json") +
+                      glob.glob(f"{folder}/*.txt"))
 
     def check_nothing_left(self):
         """Fails if groups of ours remain after the queue is empty."""

@@ -66,11 +66,13 @@ class ReportNodes(test_nodes.NodesCase):
         array = self.cluster.sbatch("#!/bin/sh\nexit 0\n",
                                     flags=["--array=1-2", "--loader=auto"])
         self.wait("the array to end", lambda: not self.cluster.squeue())
-        for task in (1, 2):
-            done = self.report(f"{array}_{task}", "--json")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(json.loads(done.stdout)["job_id"],
-                          (array, array + 1, array + 2))
+        self.wait("the reports of its tasks", lambda: all(
+            self.report(f"{array}_{task}").returncode == 0
+            for task in (1, 2)))
+        found = {json.loads(self.report(f"{array}_{task}", "--json").stdout)
+                 ["job_id"] for task in (1, 2)}
+        self.assertEqual(len(found), 2)
+        self.assertLessEqual(found, {array, array + 1, array + 2})
         done = self.report(f"{array}_3")
         self.assertEqual(done.returncode, 3)
 

@@ -22,8 +22,10 @@ MS_BIND = 0x1000
 def daemon_files(site):
     count = 0
     while True:
-        for folder in (site.reports, *site.state):
-            names = [os.path.join(folder, name) for name in os.listdir(folder)]
+        jobs = [entry.path for entry in os.scandir(site.reports)
+                if entry.is_dir()]
+        for folder in (site.reports, *jobs, *site.state):
+            names = names_in(folder)
             new = os.path.join(folder, "hostile")
             for call in [lambda: os.symlink("/etc/passwd", new),
                          lambda: os.mkdir(new),
@@ -42,12 +44,21 @@ def daemon_files(site):
             return count
 
 
+def names_in(folder):
+    """The paths of a folder's entries; none if it is another user's."""
+    try:
+        return [os.path.join(folder, name) for name in os.listdir(folder)]
+    except PermissionError:
+        return []
+
+
 def refused(call):
     try:
         call()
     except OSError as error:
         if error.errno in (errno.EPERM, errno.EACCES, errno.ENOENT,
-                           errno.EINVAL, errno.ENXIO, errno.EROFS):
+                           errno.EINVAL, errno.ENXIO, errno.EROFS,
+                           errno.EISDIR):
             return 1
         raise
     raise Broke("changed a file of penstockd")

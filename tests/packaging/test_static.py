@@ -186,7 +186,7 @@ class OldReports(unittest.TestCase):
     def cleaned(self, conf, reports):
         """Whether systemd-tmpfiles removes a report of a moment ago."""
         with tempfile.TemporaryDirectory() as root:
-            report = pathlib.Path(root + reports, "1.json")
+            report = pathlib.Path(root + reports, "1", "n1.json")
             report.parent.mkdir(parents=True)
             report.touch()
             file = pathlib.Path(root, "penstock.conf")

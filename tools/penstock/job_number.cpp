@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kSlurm_ms = 5000;
 constexpr size_t kMostStepBytes = 32;
+constexpr size_t kMostSaidBytes = 120;
 
 // Takes a number from the front of the text; nullopt: there is none.
 std::optional<uint32_t> take_number(std::string_view& text) {
@@ -62,7 +63,8 @@ Result<KnownJob> by_scontrol(const JobNumber& number) {
   if (const auto id = whole_number(value_of(*said, "JobId"))) {
     return KnownJob{*id, value_of(*said, "JobState")};
   }
-  return Error{Code::kNotFound, 0, *said};
+  const bool is_unknown = said->find("Invalid job id") != said->npos;
+  return Error{is_unknown ? Code::kNotFound : Code::kUnavailable, 0, *said};
 }
 
 Result<KnownJob> by_sacct(const JobNumber& number) {
@@ -88,11 +90,7 @@ Result<JobNumber> parse_job_number(std::string_view text) {
                         take_part('_', rest, is_of_other) &&
                         take_part('+', rest, is_of_other);
   out.text = std::string(text.substr(0, text.size() - rest.size()));
-  if (is_whole && rest.starts_with('.')) {
-    out.step = std::string(rest.substr(1));
-    rest = {};
-    if (!is_step(out.step)) rest = "?";
-  }
+  if (is_whole && rest.starts_with('.') && is_step(rest.substr(1))) rest = {};
   if (!is_whole || !rest.empty()) {
     return invalid(quoted(std::string(text)) +
                    ": not a job's number; allowed: as squeue prints it, JOBID, "
@@ -105,13 +103,22 @@ Result<JobNumber> parse_job_number(std::string_view text) {
 
 Result<KnownJob> ask_slurm(const JobNumber& number) {
   Result<KnownJob> found = by_scontrol(number);
-  if (found || found.error().code == Code::kUnavailable) return found;
+  if (found) return found;
   Result<KnownJob> ended = by_sacct(number);
   if (ended) return ended;
+  const char* remedy = ": give the number that SLURM_JOB_ID had in it";
+  for (const Error* error : {&found.error(), &ended.error()}) {
+    if (error->code != Code::kUnavailable) continue;
+    return Error{
+        Code::kUnavailable, 0,
+        "Slurm does not tell its number (" +
+            printable(error->message.substr(0, error->message.find('\n')),
+                      kMostSaidBytes) +
+            ")" + remedy};
+  }
   return Error{Code::kNotFound, 0,
                "Slurm knows no job " + number.text +
-                   " (scontrol show job, sacct): give the number that "
-                   "SLURM_JOB_ID had in it"};
+                   " (scontrol show job, sacct)" + remedy};
 }
 
 }  // namespace penstock

@@ -11,10 +11,9 @@
 namespace penstock {
 
 // "4711", "9_1" (task 1 of array 9), "20+1" (component 1 of heterogeneous job
-// 20), each with or without a step: "4711.0", "9_1.batch".
+// 20). A step may follow, and makes no difference: "4711.0", "9_1.batch".
 struct JobNumber {
   std::string text;  // without the step
-  std::string step;  // "": none
   // If the number is a job's own; nullopt: Slurm has to tell it.
   std::optional<uint32_t> id;
 };
@@ -30,7 +29,7 @@ struct KnownJob {
 // What Slurm knows of a job: scontrol's answer, or sacct's for one that has
 // ended long ago. Each gets five seconds.
 // Errors: kNotFound     neither knows it, or they are not installed
-//         kUnavailable  Slurm does not answer
+//         kUnavailable  neither knows it, and one did not answer or failed
 [[nodiscard]] Result<KnownJob> ask_slurm(const JobNumber& number);
 
 }  // namespace penstock

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <vector>
 
 #include "common/options.h"
@@ -72,24 +74,40 @@ Result<JobReport> report_in(const std::string& path, uint32_t job_id,
   return report;
 }
 
+// Whether the name is NODE.N.json, of an earlier run on a node whose last
+// report is there, too.
+bool is_earlier_run(const std::string& name,
+                    const std::set<std::string>& names) {
+  const size_t json = name.size() - std::strlen(".json");
+  const size_t dot = name.rfind('.', json - 1);
+  if (dot == name.npos || dot == 0) return false;
+  const std::string number = name.substr(dot + 1, json - dot - 1);
+  return !number.empty() &&
+         number.find_first_not_of("0123456789") == number.npos &&
+         names.contains(name.substr(0, dot) + ".json");
+}
+
 // The files of the job's nodes, in the order of their names. Nodes of version
 // 0.1 wrote JOBID.json beside the job's directory.
 Result<std::vector<std::string>> report_files(uint32_t job_id,
                                               const std::string& report_dir) {
   const std::string directory = report_dir + "/" + std::to_string(job_id);
-  std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(directory.c_str()),
-                                              ::closedir);
-  if (!listing && errno == ENOENT) {
-    return std::vector<std::string>{directory + ".json"};
-  }
+  const std::string old = directory + ".json";
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
+      ::opendir(directory.c_str()), ::closedir);
+  if (!listing && errno == ENOENT) return std::vector<std::string>{old};
   if (!listing) return system_error(errno, directory);
-  std::vector<std::string> files;
+  std::set<std::string> names;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string name = entry->d_name;
-    if (name.ends_with(".json")) files.push_back(directory + "/" + name);
+    if (name.ends_with(".json")) names.insert(name);
   }
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    if (!is_earlier_run(name, names)) files.push_back(directory + "/" + name);
+  }
+  if (::access(old.c_str(), F_OK) == 0) files.push_back(old);
   if (files.empty()) return Error{Code::kNotFound, 0, directory + " is empty"};
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -170,7 +188,9 @@ Result<JobReport> any_report(const JobNumber& number, uint32_t job_id,
   JobReport report = merge_reports(parts_of_last_run(std::move(parts)));
   if (!finished) return report;
   for (const Error& fault : finished->faults) {
-    if (report.notes.size() == kMaxReportNotes) break;
+    // Of another user: a job that had the number before.
+    if (fault.code == Code::kPermissionDenied) continue;
+    if (report.notes.size() >= kMaxReportNotes) break;
     report.notes.push_back("a part is missing: " + fault.message);
   }
   return report;

@@ -69,7 +69,7 @@ class Pass:
     def begin(self) -> None:
         self._begin_ns = begin_wait()
         if self._loads_itself:
-            self._cpu_ns = time.thread_time_ns()
+            self._cpu_ns = time.process_time_ns()
 
     def end(self, batch: object, iterator: Any) -> None:
         wait_ns = end_wait() - self._begin_ns
@@ -90,9 +90,10 @@ class Pass:
             self._tell_workers()
 
     def _own_loading(self, samples: int, wait_ns: int) -> dict[str, int]:
-        """Returns the split of a batch: what the thread did not compute, and
-        did not wait for a CPU, it waited for its data."""
-        cpu_ns = min(time.thread_time_ns() - self._cpu_ns, wait_ns)
+        """Returns the split of a batch: while the process did not compute, and
+        the thread did not wait for a CPU, it waited for its data. Threads of
+        the data set compute, too."""
+        cpu_ns = time.process_time_ns() - self._cpu_ns
         fetch_ns = max(0, wait_ns - cpu_ns - waited_delay_ns())
         return {
             "fetch_ns": fetch_ns,

@@ -273,11 +273,12 @@ TEST_CASE("StateDir and ReportDir of root's go to AgentUser") {
 }
 
 TEST_CASE("reports are known by their names") {
-  for (const char* name : {"7.json", "7.txt", "7.12.json", ".7.json.new"}) {
+  for (const char* name :
+       {"7", "4294967295", "7.json", "7.txt", "7.12.json", ".7.json.new"}) {
     CAPTURE(name);
     CHECK(is_report(name));
   }
-  for (const char* name : {"", "a.json", "7.csv", "7", ".7.json", "7.json.new",
+  for (const char* name : {"", "a.json", "7.csv", "7x", ".7.json", "7.json.new",
                            "7x.json", ".new", "..json", "passwd"}) {
     CAPTURE(name);
     CHECK_FALSE(is_report(name));

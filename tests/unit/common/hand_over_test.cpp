@@ -45,6 +45,31 @@ TEST_CASE("a directory of root's goes to its new owner with its files") {
   CHECK(give(dir));
 }
 
+TEST_CASE("directories of root's in it go with their files") {
+  if (!is_root()) return;
+  const TempDir dir, other;
+  std::filesystem::create_directory(dir.path() / "term");
+  dir.write("term/n1.json", "{}");
+  other.write("file", "");
+  std::filesystem::create_symlink(other.path() / "file",
+                                  dir.path() / "term/n2.json");
+  REQUIRE(give(dir));
+  CHECK(owner_of(dir.path() / "term") == kUser);
+  CHECK(owner_of(dir.path() / "term/n1.json") == kUser);
+  CHECK(owner_of(other.path() / "file") == 0);
+}
+
+TEST_CASE("another user's directory in it stays as it is") {
+  if (!is_root()) return;
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path() / "term");
+  dir.write("term/n1.json", "{}");
+  REQUIRE(::chown((dir.path() / "term").c_str(), 12345, -1) == 0);
+  REQUIRE(give(dir));
+  CHECK(owner_of(dir.path() / "term") == 12345);
+  CHECK(owner_of(dir.path() / "term/n1.json") == 0);
+}
+
 TEST_CASE("a link's target stays as it is") {
   if (!is_root()) return;
   const TempDir dir, other;

@@ -47,6 +47,20 @@ TEST_CASE("a batch script that has started a step does not count as a task") {
   CHECK(job.task_count() == 2);
 }
 
+TEST_CASE("a step has CPUs of its own, whatever the batch script has") {
+  Job job;
+  CHECK(job.launch() == Launch::kUnknown);
+  add_task(job, 10, kBatchStep, CpuSet({0, 1, 2, 3}));
+  CHECK(job.launch() == Launch::kBatch);
+  CHECK(job.task_cpus() == CpuSet({0, 1, 2, 3}));
+  add_task(job, 11, 0, CpuSet({1}));
+  CHECK(job.launch() == Launch::kStepOfBatch);
+  CHECK(job.task_cpus() == CpuSet({1}));
+  CHECK(job.cpus() == CpuSet({0, 1, 2, 3}));
+  job.tasks.erase(10);
+  CHECK(job.launch() == Launch::kStep);
+}
+
 TEST_CASE("ranks are the reporting processes, or else the tasks") {
   Job job;
   Task& first = add_task(job, 10, 0, CpuSet({0}));

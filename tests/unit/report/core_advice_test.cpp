@@ -63,7 +63,7 @@ TEST_CASE("workers and CPUs that must change together are one advice") {
   CHECK(advice->lines == Lines{"num_workers=6", "#SBATCH --cpus-per-task=7"});
   REQUIRE(advice->gain);
   CHECK(advice->gain->value == Approx(84.0 / 16));
-  CHECK(advice->gain->low == Approx(0.8 * 1200 / 190 - 1).epsilon(0.02));
+  CHECK(advice->gain->low == Approx(0.95 * 0.8 * 1200 / 190 - 1).epsilon(0.02));
   CHECK(advice->gain->low < advice->gain->value);
   CHECK(advice->gain->high >= advice->gain->value);
   CHECK(advice->reason ==
@@ -127,6 +127,38 @@ TEST_CASE("the line names what starts the loader's threads") {
   f.report.cores.requested = 2;
   CHECK(lines(f.report) ==
         Lines{"#SBATCH --loader-threads=6", "#SBATCH --cpus-per-task=7"});
+}
+
+TEST_CASE("a step's CPUs are srun's own") {
+  Fixture f;
+  CoreFigures& cores = f.report.cores;
+  cores.loader_threads = 8;
+  SECTION("outside a batch script") {
+    cores.launch = Launch::kStep;
+    CHECK(lines(f.report) == Lines{"srun --cpus-per-task=7"});
+  }
+  SECTION("in a batch script with too few") {
+    cores.launch = Launch::kStepOfBatch;
+    cores.job = 4;
+    CHECK(lines(f.report) ==
+          Lines{"#SBATCH --cpus-per-task=7", "srun --cpus-per-task=7"});
+  }
+  SECTION("in a batch script with enough, which it does not inherit") {
+    cores.launch = Launch::kStepOfBatch;
+    cores.job = 8;
+    const auto advice = advise_cores(f.report);
+    REQUIRE(advice);
+    CHECK(advice->lines == Lines{"srun --cpus-per-task=7"});
+    CHECK(advice->reason.ends_with(
+        "; the batch script has 8 CPUs, but srun does not inherit its "
+        "--cpus-per-task"));
+  }
+  SECTION("also where fewer would do") {
+    f.report.breakdown = make_breakdown({.wall_s = 100, .waited_s = 1.0});
+    cores.allocated = 16;
+    cores.launch = Launch::kStep;
+    CHECK(lines(f.report) == Lines{"srun --cpus-per-task=9"});
+  }
 }
 
 TEST_CASE("workers that sleep for their data need no CPUs") {

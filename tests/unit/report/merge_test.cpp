@@ -14,6 +14,7 @@ namespace {
 std::vector<JobReport> two_parts() {
   JobReport fed = samples::input_bound();
   fed.tasks = fed.ranks = 2;
+  fed.cores.node = 64;
   fed.breakdown = make_breakdown({.wall_s = 300,
                                   .parts = {.compute = {{290.0}, "told"},
                                             .fetch_stall = {{4.0}},
@@ -23,6 +24,7 @@ std::vector<JobReport> two_parts() {
   fed.cores.not_lent = {{NotLent::kThreads, 0.5}};
   JobReport starved = samples::input_bound();
   starved.node = "c2";
+  starved.cores.node = 64;
   starved.start_unix_s += 2;
   starved.updated_unix_s += 2;
   starved.end_unix_s = starved.updated_unix_s;
@@ -46,7 +48,7 @@ TEST_CASE("rates, cores and counts are sums") {
   CHECK(all.ceiling.predicted->low == Approx(2 * 650));
   CHECK(*all.floor_rate == Approx(420));
   CHECK(*all.cores.allocated == 2);
-  CHECK(*all.cores.node == 16);
+  CHECK(*all.cores.node == 128);
   CHECK(all.cores.demand->value == Approx(7.2));
   CHECK(*all.cores.requested == 2);  // of each task
   CHECK(all.quality.samples == 2 * 182208);
@@ -152,12 +154,41 @@ TEST_CASE("timelines are added up on one grid") {
         parts[1].timeline.front().begin_unix_s);
 }
 
-TEST_CASE("the advice holds for each task") {
-  for (const Recommendation& it : recommend(merge_reports(two_parts()))) {
-    for (const std::string& line : it.lines) {
-      CHECK(line.find("cpus-per-task=16") == std::string::npos);
+TEST_CASE("the verdict and the advice are the slowest node's") {
+  auto parts = two_parts();
+  const JobReport alone = parts[0];
+  CHECK(verdict(merge_reports(parts)) ==
+        verdict(alone) + " on c2, the slowest of 2 nodes");
+  CHECK(recommend(merge_reports(parts)) == recommend(alone));
+  SECTION("however many nodes wait for it") {
+    for (int i = 3; i < 18; ++i) {
+      parts.push_back(parts[1]);
+      parts.back().node = "c" + std::to_string(i);
     }
+    const JobReport all = merge_reports(parts);
+    CHECK(verdict(all).starts_with("Input-bound: 31%"));
+    CHECK(recommend(all) == recommend(alone));
   }
+  SECTION("but for CPUs that a smaller node does not have") {
+    parts[1].cores.node = 6;  // three of each task
+    const auto advice = recommend(merge_reports(parts));
+    REQUIRE(advice.size() == 2);
+    CHECK(advice[1].lines.back() == "#SBATCH --cpus-per-task=3");
+  }
+}
+
+TEST_CASE("what a job asked for is of each node") {
+  const auto parts = two_parts();
+  const JobReport all = merge_reports(parts);
+  CHECK(all.cores.requested == parts[0].cores.requested);
+  CHECK(all.bandwidth.requested_bytes_per_s ==
+        parts[0].bandwidth.requested_bytes_per_s);
+}
+
+TEST_CASE("a part that does not know its waits does not hide the others'") {
+  auto parts = two_parts();
+  parts[1].breakdown.waited_s.reset();
+  CHECK(*merge_reports(parts).breakdown.waited_s == Approx(96.72));
 }
 
 TEST_CASE("a merged report is written, read and shown") {
@@ -188,6 +219,18 @@ TEST_CASE("only parts of the last run are kept") {
   REQUIRE(kept.size() == 2);
   CHECK(kept[0].node == "c2");
   CHECK(kept[1].node == "c1");
+}
+
+TEST_CASE("a node's part that is left out is named") {
+  auto parts = two_parts();
+  parts[0].start_unix_s += 5000;  // a later step, on the other node
+  parts[0].updated_unix_s += 5000;
+  *parts[0].end_unix_s += 5000;
+  const auto kept = parts_of_last_run(parts);
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0].notes.back() ==
+        "left out, as they ended before the others began, in an earlier run or "
+        "an earlier step: the parts on c1");
 }
 
 TEST_CASE("there are no parts of no job") {

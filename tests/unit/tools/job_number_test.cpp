@@ -33,26 +33,25 @@ struct Programs {
 
 TEST_CASE("numbers are as squeue prints them") {
   struct Row {
-    const char *text, *number, *step;
+    const char *text, *number;
     std::optional<uint32_t> id;
   };
   const Row rows[] = {
-      {"4711", "4711", "", 4711},
-      {"4711.0", "4711", "0", 4711},
-      {"4711.batch", "4711", "batch", 4711},
-      {"9_1", "9_1", "", std::nullopt},
-      {"9_1.extern", "9_1", "extern", std::nullopt},
-      {"20+1", "20+1", "", std::nullopt},
-      {"20+0.3", "20+0", "3", std::nullopt},
-      {"9_1+2", "9_1+2", "", std::nullopt},
-      {"4294967295", "4294967295", "", 4294967295},
+      {"4711", "4711", 4711},
+      {"4711.0", "4711", 4711},
+      {"4711.batch", "4711", 4711},
+      {"9_1", "9_1", std::nullopt},
+      {"9_1.extern", "9_1", std::nullopt},
+      {"20+1", "20+1", std::nullopt},
+      {"20+0.3", "20+0", std::nullopt},
+      {"9_1+2", "9_1+2", std::nullopt},
+      {"4294967295", "4294967295", 4294967295},
   };
   for (const Row& row : rows) {
     INFO(row.text);
     const auto number = parse_job_number(row.text);
     REQUIRE(number);
     CHECK(number->text == row.number);
-    CHECK(number->step == row.step);
     CHECK(number->id == row.id);
   }
 }
@@ -90,21 +89,36 @@ TEST_CASE("the accounting tells what slurmctld has forgotten") {
 }
 
 TEST_CASE("a job that nobody knows is an error with a remedy") {
-  const auto check = [] {
+  Code code = Code::kNotFound;
+  const auto check = [&] {
     const auto job = ask_slurm(*parse_job_number("9_1"));
     REQUIRE_FALSE(job);
-    CHECK(job.error().code == Code::kNotFound);
+    CHECK(job.error().code == code);
     CHECK(job.error().message.find("SLURM_JOB_ID") != std::string::npos);
+    return job.error().message;
   };
   SECTION("to Slurm") {
     const Programs slurm("slurm_load_jobs error: Invalid job id specified",
                          "Slurm accounting storage is disabled");
-    check();
+    CHECK(check().starts_with("Slurm knows no job 9_1"));
   }
   SECTION("on a machine without Slurm") {
     const Programs slurm("", "");
     check();
   }
+  SECTION("and one that nobody can be asked about is another") {
+    const Programs slurm(
+        "slurm_load_jobs error: Unable to contact slurm "
+        "controller (connect failure)",
+        "");
+    code = Code::kUnavailable;
+    CHECK(check().find("Unable to contact") != std::string::npos);
+  }
+}
+
+TEST_CASE("the accounting is asked although slurmctld does not answer") {
+  const Programs slurm("Unable to contact slurm controller", "13|COMPLETED");
+  CHECK(ask_slurm(*parse_job_number("9_1"))->id == 13);
 }
 
 }  // namespace
