@@ -64,7 +64,7 @@ Status give_inner(int dir_fd, const std::string& name, uid_t owner,
       dir_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   struct stat found {};
   if (!inner || ::fstat(inner.get(), &found) != 0 || found.st_uid != 0 ||
-      (found.st_mode & S_IWOTH) != 0) {
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Done{};
   }
   const std::string inner_what = what + "/" + name;

@@ -38,9 +38,10 @@ const char* ceiling_source(const Compared& ceiling) {
 
 // What a run does not measure.
 struct Assumed {
-  // What a core beyond the measured ones brings of a measured one. The curves
-  // of Synergy's ten models (predictor/profile_builtin.cpp) that still rise
-  // gain 0.5 to 1.0 of a straight line beyond 3 cores, 0.75 in the median.
+  // What a core beyond the measured ones brings of a measured one. While they
+  // rise, the curves of Synergy's ten models (predictor/profile_builtin.cpp)
+  // gain 0.45 to 0.9 of a straight line beyond 3 cores (once 1.5), 0.75 in the
+  // median of 21 points.
   double further;
   // The exponent of the corner at the ceiling (predictor/corner.h). PyTorch
   // jobs that were given the cores that they needed came to 0.90 to 0.95 of

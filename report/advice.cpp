@@ -29,10 +29,9 @@ std::string percent_or_unknown(const TimePart& part, int percent) {
 }
 
 // Gain in throughput if a job that reads `used` bytes/s may read `available`.
-// most: the gain if it never waited for storage; another limit may come before.
+// most: the gain if it never waited for storage.
 Estimate gain_of_bandwidth(double used, double available, double most) {
   constexpr double kReached = 0.9;  // of a limit, at least
-  constexpr double kLeastOfStall = 0.5;
   const double gain = available / used - 1;
   if (gain > most) return {most, kLeastOfStall * most, most};
   return {std::max(0.0, gain), std::max(0.0, kReached * (gain + 1) - 1),

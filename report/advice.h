@@ -12,6 +12,10 @@ namespace penstock {
 // A job is input-bound from this share of its wall time on.
 inline constexpr double kInputBoundShare = 0.05;
 
+// Where a stall is expected to go, at least this part of it does: another limit
+// may come before.
+inline constexpr double kLeastOfStall = 0.5;
+
 // One line without a newline: "Input-bound: 31% of step time waits for data
 // (fetch 22%, prep 9%)", and if known, ", 4% for gradient exchange". Shares are
 // rounded by rounded_shares().

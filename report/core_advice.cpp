@@ -22,9 +22,8 @@ constexpr double kAwake = 0.85;
 // A job that reads this share of what storage supplies is bound by it.
 constexpr double kReadsAll = 0.8;
 // Where the curve promises this much more than the prep stall allows, the split
-// of the stalls decides, and at least this part of the prep stall goes.
+// of the stalls decides.
 constexpr double kCut = 1.1;
-constexpr double kLeastOfStall = 0.5;
 // Two runs of the same job differ by this much: on the machine of `penstock
 // bench advice` the same PyTorch job had 263 to 290 samples/s.
 constexpr double kRunToRun = 0.05;
@@ -177,18 +176,13 @@ std::vector<std::string> cpus_lines(const JobReport& report, int per_task) {
   return out;
 }
 
-// The limit that the job gave its loader, if any.
-bool limits_threads(const JobReport& report) {
-  return report.cores.requested.has_value();
-}
-
 // What makes the loader start this number of threads. "": it does by itself.
 std::string threads_line(const JobReport& report, double in_all) {
   const CoreFigures& cores = report.cores;
   const int per_rank = whole(in_all / std::max(1.0, double(report.ranks)));
   const int per_task = whole(in_all / double(report.tasks));
   if (cores.loader_grows) {
-    if (!limits_threads(report) || *cores.requested >= per_task) return "";
+    if (cores.requested.value_or(per_task) >= per_task) return "";
     return fmt::format("#SBATCH {}={}", option_flag(kOptionThreads), per_task);
   }
   if (cores.loader_kind == LoaderKind::kThreads) {
@@ -259,7 +253,7 @@ std::string reason_of(const JobReport& report, const CoreModel& model,
   if (cpus == model.most_cpus() &&
       rate < kNearlyBest * curve.points.back().rate.value) {
     text += fmt::format(
-        "; this node has no more CPUs, and the ceiling is {} samples/s",
+        "; a task can have no more CPUs there, and the ceiling is {} samples/s",
         figure_text(curve.ceiling));
   }
   return text;

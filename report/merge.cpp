@@ -49,6 +49,12 @@ double ranks_of(const JobReport& part) {
   return std::max<double>(1, part.ranks);
 }
 
+double ranks_of_all(const Parts& parts) {
+  double ranks = 0;
+  for (const JobReport& part : parts) ranks += ranks_of(part);
+  return ranks;
+}
+
 // Average over the ranks of the parts that know the figure.
 template <class Figure>
 std::optional<double> mean_of(const Parts& parts, const Figure& figure) {
@@ -86,8 +92,13 @@ Breakdown breakdown_of(const Parts& parts) {
   };
   out.wall_s = mean([](const Breakdown& it) { return it.wall_s; }).value_or(0);
   for (const WallPartNames& names : kWallParts) {
-    out.parts[names.part].seconds =
-        mean([&](const Breakdown& it) { return it.parts[names.part].seconds; });
+    // What a part does not know is in its unattributed time.
+    std::optional<double>& seconds = out.parts[names.part].seconds;
+    seconds = sum_of(parts, [&](const JobReport& part) {
+      std::optional<double> known = part.breakdown.parts[names.part].seconds;
+      if (known) *known *= ranks_of(part) / ranks_of_all(parts);
+      return known;
+    });
   }
   out.waited_s = mean([](const Breakdown& it) { return it.waited_s; });
   out.contention_s = mean([](const Breakdown& it) { return it.contention_s; });
@@ -200,8 +211,7 @@ std::vector<TimelinePoint> timeline_of(const Parts& parts) {
     out[i].begin_unix_s = begin + double(i) * step_s;
     out[i].duration_s = step_s;
   }
-  double ranks = 0;
-  for (const JobReport& part : parts) ranks += ranks_of(part);
+  const double ranks = ranks_of_all(parts);
   for (const TimelineColumn& column : kTimelineColumns) {
     for (const JobReport& part : parts) {
       const double weight = column.is_share() ? ranks_of(part) / ranks : 1;
@@ -223,9 +233,7 @@ std::optional<WhatIfCurve> curve_of(const Parts& parts) {
   const JobReport& slowest = slowest_of(parts);
   if (!slowest.what_if) return std::nullopt;
   WhatIfCurve out = *slowest.what_if;
-  double ranks = 0;
-  for (const JobReport& part : parts) ranks += ranks_of(part);
-  const double scale = ranks / ranks_of(slowest);
+  const double scale = ranks_of_all(parts) / ranks_of(slowest);
   for (RateAtCores& point : out.points) {
     point.cores *= scale;
     for (double* end : {&point.rate.value, &point.rate.low, &point.rate.high}) {
@@ -296,7 +304,6 @@ SlowestNode advice_of(const Parts& parts) {
   const double cpus = cpus_for_each_task(parts);
   if (std::isfinite(cpus)) slowest.cores.node = cpus * slowest.tasks;
   SlowestNode out;
-  out.node = slowest.node;
   out.verdict = verdict(slowest);
   if (waited_share(slowest) >= kInputBoundShare) {
     out.verdict += fmt::format(" on {}, the slowest of {} nodes", slowest.node,

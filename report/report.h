@@ -289,7 +289,6 @@ struct Recommendation {
 // What limits a job on several nodes: its slowest node. All other nodes' ranks
 // wait for that one's, so averages over the nodes would hide it.
 struct SlowestNode {
-  std::string node;
   std::string verdict;
   std::vector<Recommendation> recommendations;
 

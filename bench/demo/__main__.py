@@ -157,7 +157,7 @@ def write_page(session, measured, build):
     page = build / "demo" / "report.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run([build / "bin" / "penstock", "report", str(number), "--dir",
-                    session.report_path(number).parent, "--html", page],
+                    session.report_dir, "--html", page],
                    check=True)
     print(f"one job's report, for a browser: {page}", flush=True)
 

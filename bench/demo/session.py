@@ -207,6 +207,9 @@ class Session:
             time.sleep(0.05)
         return json.loads(path.read_text("utf-8"))
 
+    @property
+    def report_dir(self):
+        return pathlib.Path(self.cluster.directory, "reports")
+
     def report_path(self, job_id, suffix=".json"):
-        return pathlib.Path(self.cluster.directory, "reports", str(job_id),
-                            f"{self.cluster.node}{suffix}")
+        return self.report_dir / str(job_id) / f"{self.cluster.node}{suffix}"

@@ -31,18 +31,16 @@ import time
 import hierarchy
 import janitor
 import protocol
+import slots
 import slurm_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DAEMON_TIMEOUT_S = 60
 COMMAND_TIMEOUT_S = 60
 PATIENCE = janitor.PATIENCE
+ClusterError = slots.ClusterError
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED",
          "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
-
-
-class ClusterError(Exception):
-    """The operation that failed, and the last lines of the cluster's logs."""
 
 
 def build_directory():
@@ -56,8 +54,7 @@ def missing():
     """The reason why no cluster can run here, as a sentence, or ""."""
     if os.geteuid() != 0:
         return "root is needed (Slurm's daemons make cgroups and devices)"
-    reason = hierarchy.missing()
-    if reason:
+    if reason := hierarchy.missing():
         return reason
     for program in ("munged", "slurmctld", "slurmd", "srun", "setpriv"):
         if not any(os.access(f"{path}/{program}", os.X_OK) for path in
@@ -97,7 +94,7 @@ class EmbeddedCluster:
         self._slurm_settings = (cpus, slurm_lines, partition, counted_gres)
         self._submit = submit
         self._private_tmp = private_tmp
-        self._slot, self._slot_lock = take_slot()
+        self._slot, self._slot_lock = slots.take()
         self.node = f"pst{self._slot}"
         self.users = [f"penstock-test{self._slot}{chr(ord('a') + i)}"
                       for i in range(users)]
@@ -130,8 +127,7 @@ class EmbeddedCluster:
     def start(self):
         """Starts all daemons and waits until the node is idle; raises
         ClusterError."""
-        reason = missing()
-        if reason:
+        if reason := missing():
             raise ClusterError(reason)
         if threading.current_thread() is threading.main_thread():
             # TERM then unwinds the stack, too, and runs stop().
@@ -502,18 +498,3 @@ class EmbeddedCluster:
                 text += f"\n--- {os.path.basename(path)}\n" + "\n".join(
                     tail.splitlines()[-lines:])
         return text
-
-
-def take_slot():
-    """The first free slot, and the abstract socket that reserves it.
-
-    Slots separate concurrent clusters. The next cluster in a killed cluster's
-    slot finds its leftovers by name, cleans them up, and reuses the names."""
-    for slot in range(100):
-        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        try:
-            lock.bind(f"\0penstock-embedded-{slot}")
-            return slot, lock
-        except OSError:
-            lock.close()
-    raise ClusterError("100 embedded clusters run already")

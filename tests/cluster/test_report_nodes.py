@@ -20,12 +20,12 @@ class ReportNodes(test_nodes.NodesCase):
         cls.penstock = cls.cluster.expose(
             embedded.build_directory() / "bin" / "penstock")
 
-    def report(self, job, *words, user=None, before=()):
+    def report(self, job, *words, before=()):
         return self.cluster.command(
             *before, self.penstock, "report", str(job), "--config",
             f"{self.cluster.directory}/penstock."
             f"{self.cluster.nodes[0]}.conf", *words,
-            user=user or (None if before else self.cluster.user))
+            user=None if before else self.cluster.user)
 
     def parts_of(self, job):
         return [json.loads(pathlib.Path(path).read_text("utf-8"))

@@ -11,6 +11,7 @@ import unittest
 from bench.exchange import __main__ as bench
 from bench.exchange import ranks, steps
 
+BUILD = pathlib.Path(os.environ["PENSTOCK_BUILD_DIR"])
 COSTS = {"message_s": 0, "byte_s": 8e-9, "add_s": 0, "select_s": 0,
          "record_s": 0}
 
@@ -46,7 +47,7 @@ class Steps(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             costs_file = pathlib.Path(folder, "costs.json")
             costs_file.write_text(json.dumps(COSTS), "utf-8")
-            found = steps.predicted(pathlib.Path(os.environ["BUILD"]),
+            found = steps.predicted(BUILD,
                                     pathlib.Path(folder), costs_file, 0.3)
         self.assertEqual(set(found), set(steps.DENSITIES))
         layer_s = 2 * 0.75 * 25 * 2**20 * 8e-9
@@ -83,7 +84,7 @@ class Program(unittest.TestCase):
     """penstock-exchange-bench step, over the ranks of this machine."""
 
     def setUp(self):
-        self.program = pathlib.Path(os.environ["BUILD"], "bin",
+        self.program = pathlib.Path(BUILD, "bin",
                                     "penstock-exchange-bench")
         if not self.program.exists():
             self.skipTest("built without MPI")
@@ -95,7 +96,7 @@ class Program(unittest.TestCase):
             costs_file = pathlib.Path(folder, "costs.json")
             costs_file.write_text(json.dumps(COSTS), "utf-8")
             found = steps.measured(
-                ranks.Ranks(pathlib.Path(os.environ["BUILD"]), 2),
+                ranks.Ranks(BUILD, 2),
                 costs_file, 0.3, 2, elements=2**14)
         for density, rounds in found.items():
             self.assertEqual([one["round"] for one in rounds], [0, 1], density)

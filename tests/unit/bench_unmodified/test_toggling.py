@@ -11,7 +11,8 @@ from bench.program import BenchError
 from bench.unmodified import toggling
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-OPTIMUM = pathlib.Path(os.environ["BUILD"], "bin", "penstock-optimum")
+OPTIMUM = pathlib.Path(os.environ["PENSTOCK_BUILD_DIR"], "bin",
+                       "penstock-optimum")
 
 
 class Rates(unittest.TestCase):
@@ -62,7 +63,8 @@ class Script(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "none.jpg").touch()
             loader = train_pytorch.make_loader(types.SimpleNamespace(
-                data=folder, cold=False, replay=False, store_s=0, batch=2, workers=2))
+                data=folder, cold=False, replay=False, store_s=0, batch=2,
+                workers=2))
         epoch = exact_epoch(loader)
         self.assertIsNone(epoch.reason)
 

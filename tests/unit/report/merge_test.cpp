@@ -191,6 +191,14 @@ TEST_CASE("a part that does not know its waits does not hide the others'") {
   CHECK(*merge_reports(parts).breakdown.waited_s == Approx(96.72));
 }
 
+TEST_CASE("what a part does not know of its time is unattributed") {
+  auto parts = two_parts();
+  parts[1].breakdown = make_breakdown({.wall_s = 300});
+  const Breakdown all = merge_reports(parts).breakdown;
+  CHECK(*all.parts.compute.seconds == Approx(215.28 / 3));
+  CHECK(all.unattributed_s == Approx(2 * 300 / 3.0));
+}
+
 TEST_CASE("a merged report is written, read and shown") {
   const JobReport all = merge_reports(two_parts());
   const auto read = parse_report(to_json(all));
