@@ -39,6 +39,7 @@ class Scripted {
   }
   uint16_t port() const { return port_; }
   int connections() const { return connections_; }
+  int closed() const { return closed_; }  // of the connections
   bool is_stopping() const { return stopping_; }
   PeerClaim claim() const {
     return {{}, {}, kFingerprint, kSamples, kHost, port_};
@@ -51,8 +52,11 @@ class Scripted {
       if (!fd) return;
       ++connections_;
       set_peer_options(fd.get());  // without them small messages are delayed
-      RawPeer peer(std::move(fd));
-      speak_(peer, claim());
+      {
+        RawPeer peer(std::move(fd));
+        speak_(peer, claim());
+      }
+      ++closed_;
     }
   }
 
@@ -60,6 +64,7 @@ class Scripted {
   UniqueFd fd_;
   uint16_t port_ = 0;
   std::atomic<int> connections_ = 0;
+  std::atomic<int> closed_ = 0;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
