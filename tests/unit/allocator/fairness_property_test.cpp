@@ -15,8 +15,9 @@ constexpr int kMaxMinProblems = 600;
 constexpr int kFairProblems = 2000;
 // Levels closer together are the same.
 constexpr double kGain = 1e-6;
-// Of a capacity.
-constexpr double kRounding = 1e-10;
+// Of a capacity: solve() leaves up to 2e-10 unused, the others give up 1e-11 in
+// best_level(), and the rest is Clp's tolerance.
+constexpr double kRounding = 3e-10;
 
 double level_of(const Problem& problem, const Allocation& allocation,
                 size_t job) {
@@ -70,9 +71,8 @@ std::vector<Resource> resources_of(const Problem& problem, const Job& job) {
   return resources;
 }
 
-// True if a job is limited by a full resource and gains only because others
-// give up 1e-11 here and because of Clp's tolerance: a very cheap rate rises
-// far by that. False for a rate of zero cost.
+// True if a job is limited by a full resource and gains only by kRounding of
+// it: a very cheap rate rises far by that. False for a rate of zero cost.
 bool is_rounding(const Problem& problem, const Allocation& allocation, size_t j,
                  double level) {
   const Job& job = problem.jobs[j];
