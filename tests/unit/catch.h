@@ -14,4 +14,5 @@ inline auto ContainsSubstring(const std::string& text) {
   return Contains(text);
 }
 }  // namespace Catch::Matchers
+#pragma GCC poison Contains  // v3 compares elements by it, not substrings
 #endif
