@@ -36,7 +36,7 @@ struct BackendSettings {
   std::string name = "penstock";  // of our groups; one path component
   bool away_yields = true;        // false: away threads compete as equals; only
                                   // to measure the value of yielding
-  bool always_moves = false;  // also where a move may wait for ever
+  bool always_moves = false;      // also where a move may wait for ever
   // every_attach_locks() of cgroup/attach_lock.h. True: no process's main
   // thread is moved; on v2 nothing is lent.
   bool every_attach_locks = false;
@@ -60,6 +60,14 @@ struct Home {
 struct JobGroups {
   std::string tracked;    // Slurm kills the job through this group
   std::string accounted;  // counts the job's CPU time
+  std::string memory;     // limits the memory of the thread's process, or (v2)
+                          // of the job
+};
+
+// What became of a group's processes for want of memory.
+struct MemoryKills {
+  uint64_t killed = 0;       // processes, since the group's creation
+  uint64_t limit_bytes = 0;  // 0: none
 };
 
 // Pressure stall information of a group ("some"): time since the group's
@@ -168,10 +176,21 @@ class Backend {
   [[nodiscard]] virtual Result<uint64_t> cpu_usage_ns(
       std::string_view cpuacct_path) const = 0;
 
+  // The part of it outside of the kernel.
+  [[nodiscard]] virtual Result<uint64_t> cpu_user_ns(
+      std::string_view cpuacct_path) const = 0;
+
   // Pressure of a group (JobGroups::accounted) and its descendants.
   // Errors: kUnavailable  v1, or a kernel without pressure stall information.
   [[nodiscard]] virtual Result<Pressure> pressure(
       std::string_view accounted_path) const = 0;
+
+  // Of a group (JobGroups::memory).
+  [[nodiscard]] virtual Result<MemoryKills> memory_kills(
+      std::string_view memory_path) const = 0;
+
+  // The CPUs of a home's cpuset, which its affinity may narrow.
+  [[nodiscard]] virtual Result<CpuSet> cpuset_of(const Home& home) const = 0;
 
   // Limits the total CPU time of the job's processes, trainer and loader alike,
   // and of their future children. Used to measure a job with fewer CPUs.

@@ -55,9 +55,12 @@ class V1Backend final : public Backend {
   Result<uint64_t> io_read_bytes(JobId job,
                                  std::string_view device) const override;
   Result<uint64_t> cpu_usage_ns(std::string_view cpuacct_path) const override;
+  Result<uint64_t> cpu_user_ns(std::string_view cpuacct_path) const override;
   Result<Pressure> pressure(std::string_view) const override {
     return Error{Code::kUnavailable, 0, "cgroup v1 counts no pressure"};
   }
+  Result<MemoryKills> memory_kills(std::string_view memory_path) const override;
+  Result<CpuSet> cpuset_of(const Home& home) const override;
   Status set_cpu_limit(JobId job, const std::vector<Home>& homes,
                        uint32_t millicores) override;
   Status clear_cpu_limit(JobId job, const FindHome& find_home) override;
@@ -68,6 +71,10 @@ class V1Backend final : public Backend {
  private:
   V1Backend(V1Tree tree, const ProcReader& proc, const ThreadSched& sched)
       : tree_(std::move(tree)), proc_(&proc), sched_(&sched) {}
+
+  // v1_io.cpp
+  Result<uint64_t> cpu_time_ns(std::string_view cpuacct_path,
+                               const char* file) const;
 
   Status make_cpuset(JobId job);
   Status make_cpu(JobId job);

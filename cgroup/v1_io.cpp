@@ -69,15 +69,24 @@ Result<uint64_t> V1Backend::io_read_bytes(JobId job,
   return parse_io_read_bytes(*text, device);
 }
 
-Result<uint64_t> V1Backend::cpu_usage_ns(std::string_view cpuacct_path) const {
+Result<uint64_t> V1Backend::cpu_time_ns(std::string_view cpuacct_path,
+                                        const char* file) const {
   Status there = tree_.require("cpuacct");
   if (!there) return there.error();
-  const std::string file = tree_.at("cpuacct", cpuacct_path) + "/cpuacct.usage";
-  auto text = tree_.fs->read_file(file);
+  const std::string path = tree_.at("cpuacct", cpuacct_path) + "/" + file;
+  auto text = tree_.fs->read_file(path);
   if (!text) return text.error();
   auto usage_ns = parse_cpu_usage(*text);
-  if (!usage_ns) return std::move(usage_ns.error()).wrap(file);
+  if (!usage_ns) return std::move(usage_ns.error()).wrap(path);
   return usage_ns;
+}
+
+Result<uint64_t> V1Backend::cpu_usage_ns(std::string_view cpuacct_path) const {
+  return cpu_time_ns(cpuacct_path, "cpuacct.usage");
+}
+
+Result<uint64_t> V1Backend::cpu_user_ns(std::string_view cpuacct_path) const {
+  return cpu_time_ns(cpuacct_path, "cpuacct.usage_user");
 }
 
 }  // namespace penstock

@@ -2,15 +2,47 @@
 #include "cgroup/backend_parts.h"
 #include "cgroup/v1_backend.h"
 #include "cgroup/v1_parse.h"
+#include "cgroup/v2_layout.h"
 
 namespace penstock {
+namespace {
+
+// The kernel writes a number of pages near 2^63 for "no limit".
+constexpr uint64_t kNoMemoryLimit = uint64_t{1} << 62;
+
+}  // namespace
 
 JobGroups V1Backend::job_groups_of(const ProcCgroups& groups) const {
   const auto group_in = [&](const char* controller) {
     const auto found = groups.find(controller);
     return found == groups.end() ? "" : job_group_of(found->second);
   };
-  return {group_in("freezer"), group_in("cpuacct")};
+  const auto memory = groups.find("memory");
+  const bool has_limit = !group_in("memory").empty();
+  return {group_in("freezer"), group_in("cpuacct"),
+          has_limit ? memory->second : ""};
+}
+
+// Each group counts its own processes only.
+Result<MemoryKills> V1Backend::memory_kills(
+    std::string_view memory_path) const {
+  const std::string group = tree_.at("memory", memory_path);
+  const auto control = tree_.fs->read_file(group + "/memory.oom_control");
+  if (!control) return control.error();
+  const auto stat = tree_.fs->read_file(group + "/memory.stat");
+  if (!stat) return stat.error();
+  MemoryKills out;
+  out.killed = keyed_figure(*control, "oom_kill").value_or(0);
+  const auto limit = keyed_figure(*stat, "hierarchical_memory_limit");
+  if (limit && *limit < kNoMemoryLimit) out.limit_bytes = *limit;
+  return out;
+}
+
+Result<CpuSet> V1Backend::cpuset_of(const Home& home) const {
+  const auto cpus = tree_.fs->read_file(tree_.at("cpuset", home.cpuset_path) +
+                                        "/cpuset.effective_cpus");
+  if (!cpus) return cpus.error();
+  return CpuSet::parse(*cpus);
 }
 
 // freezer.state also reports a freeze of an ancestor group.

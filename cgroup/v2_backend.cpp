@@ -82,7 +82,7 @@ JobGroups V2Backend::job_groups_of(const ProcCgroups& groups) const {
   if (path == groups.end()) return {};
   const auto slurm = slurm_groups_of(path->second);
   if (!slurm) return {};
-  return {slurm->job, slurm->job};
+  return {slurm->job, slurm->job, slurm->job};
 }
 
 // cgroup.events also reports a freeze of an ancestor group.
@@ -199,13 +199,22 @@ Result<uint64_t> V2Backend::io_read_bytes(JobId id,
   return Error{Code::kUnavailable, 0, "no such job is known here"};
 }
 
-Result<uint64_t> V2Backend::cpu_usage_ns(std::string_view group) const {
+Result<uint64_t> V2Backend::cpu_time_ns(std::string_view group,
+                                        const char* key) const {
   const std::string file = std::string(group) + "/cpu.stat";
   auto text = tree_.fs->read_file(file);
   if (!text) return std::move(text).error();
-  const auto usage_us = keyed_figure(*text, "usage_usec");
-  if (!usage_us) return invalid(file + ": no usage_usec");
+  const auto usage_us = keyed_figure(*text, key);
+  if (!usage_us) return invalid(file + ": no " + key);
   return *usage_us * 1000;
+}
+
+Result<uint64_t> V2Backend::cpu_usage_ns(std::string_view group) const {
+  return cpu_time_ns(group, "usage_usec");
+}
+
+Result<uint64_t> V2Backend::cpu_user_ns(std::string_view group) const {
+  return cpu_time_ns(group, "user_usec");
 }
 
 Result<Pressure> V2Backend::pressure(std::string_view group) const {
@@ -221,6 +230,27 @@ Result<Pressure> V2Backend::pressure(std::string_view group) const {
     *figure_us = *some_us;
   }
   return out;
+}
+
+// Counts the group's descendants, too.
+Result<MemoryKills> V2Backend::memory_kills(
+    std::string_view memory_path) const {
+  const std::string group(memory_path);
+  const auto events = tree_.fs->read_file(group + "/memory.events");
+  if (!events) return events.error();
+  MemoryKills out;
+  out.killed = keyed_figure(*events, "oom_kill").value_or(0);
+  const auto limit = tree_.fs->read_file(group + "/memory.max");  // or "max"
+  out.limit_bytes =
+      limit ? keyed_figure("max " + *limit, "max").value_or(0) : 0;
+  return out;
+}
+
+Result<CpuSet> V2Backend::cpuset_of(const Home& home) const {
+  const auto cpus =
+      tree_.fs->read_file(home.cpuset_path + "/cpuset.cpus.effective");
+  if (!cpus) return cpus.error();
+  return CpuSet::parse(*cpus);
 }
 
 Status V2Backend::set_cpu_limit(JobId id, const std::vector<Home>&,

@@ -69,7 +69,10 @@ class V2Backend final : public Backend {
   Result<uint64_t> io_read_bytes(JobId job,
                                  std::string_view device) const override;
   Result<uint64_t> cpu_usage_ns(std::string_view group) const override;
+  Result<uint64_t> cpu_user_ns(std::string_view group) const override;
   Result<Pressure> pressure(std::string_view group) const override;
+  Result<MemoryKills> memory_kills(std::string_view memory_path) const override;
+  Result<CpuSet> cpuset_of(const Home& home) const override;
   Status set_cpu_limit(JobId job, const std::vector<Home>& homes,
                        uint32_t millicores) override;
   Status clear_cpu_limit(JobId job, const FindHome& find_home) override;
@@ -78,6 +81,7 @@ class V2Backend final : public Backend {
                const FindHome& find_home) override;
 
  private:
+  Result<uint64_t> cpu_time_ns(std::string_view group, const char* key) const;
   struct Job {
     Job(const V2Tree& tree, JobId id, const std::string& job)
         : path(job), loan(tree, id, job), io(tree, id, job) {}

@@ -73,7 +73,9 @@
   /* common number of jobs that prepare together; 0: alone */                  \
   LEVEL(share)                                                                 \
   /* run delay of the training thread, less that in wait_ns */                 \
-  COUNTER(delay_ns)
+  COUNTER(delay_ns)                                                            \
+  /* that compute the model on the CPU; 0: unknown, or elsewhere */            \
+  LEVEL(compute_threads)
 /* clang-format on */
 
 #define PENSTOCK_PROGRESS_WORD(name) uint64_t name;

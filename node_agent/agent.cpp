@@ -86,8 +86,9 @@ Agent::Agent(Machine machine, Config config)
       rebalancer_(node_, enforcer_, control_loop_, pools_, gpus_, controllers_),
       processes_(node_, children_, sampler_, scanner_, pools_, separation_,
                  control_loop_, rebalancer_),
-      lifecycle_(node_, {sampler_, enforcer_, reporter_, pools_, profiles_,
-                         separation_, rebalancer_, processes_}),
+      launch_doctor_(node_, gpus_),
+      lifecycle_(node_, {sampler_, launch_doctor_, enforcer_, reporter_, pools_,
+                         profiles_, separation_, rebalancer_, processes_}),
       limits_(node_, scanner_, pools_, rebalancer_),
       off_switch_(node_, enforcer_, separation_, control_loop_, rebalancer_,
                   lifecycle_),
@@ -253,6 +254,7 @@ void Agent::on_sample_timer() {
 }
 
 void Agent::sample_jobs(uint64_t now_ns) {
+  launch_doctor_.look(now_ns);
   const double period_s = double(now_ns - sampled_ns_) * kNs;
   const bool late = period_s > 2e-3 * double(node_.config.sample_period_ms);
   sampled_ns_ = now_ns;

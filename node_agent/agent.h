@@ -11,6 +11,7 @@
 #include "node_agent/controller_connection.h"
 #include "node_agent/enforcer.h"
 #include "node_agent/gpu_watch.h"
+#include "node_agent/launch_doctor.h"
 #include "node_agent/loader_separation.h"
 #include "node_agent/measured_limits.h"
 #include "node_agent/metrics_file.h"
@@ -75,6 +76,7 @@ class Agent {
   Scanner scanner_;
   Sampler sampler_;
   Enforcer enforcer_;
+  LaunchDoctor launch_doctor_;
   LoaderSeparation separation_;
   NodeReporter reporter_;
   ControlLoop control_loop_;

@@ -23,6 +23,7 @@ Result<CpuTicks> parse_fields(std::string_view fields) {
     }
     ticks.total += value;
     if (i == 3 || i == 4) ticks.idle += value;
+    if (i < 2) ticks.user += value;
   }
   return ticks;
 }
@@ -71,12 +72,17 @@ Status CpuIdle::refresh() {
   Result<std::map<int, CpuTicks>> now = parse_cpu_ticks(*text);
   if (!now) return std::move(now).error();
   shares_.clear();
+  user_shares_.clear();
   for (const auto& [cpu, ticks] : *now) {
     const auto before = last_.find(cpu);
     if (before == last_.end() || ticks.total <= before->second.total) continue;
-    shares_[cpu] =
-        double(ticks.idle - std::min(ticks.idle, before->second.idle)) /
-        double(ticks.total - before->second.total);
+    const auto share = [&, &now = ticks](uint64_t CpuTicks::*kind) {
+      const uint64_t then = before->second.*kind;
+      return double(now.*kind - std::min(now.*kind, then)) /
+             double(now.total - before->second.total);
+    };
+    shares_[cpu] = share(&CpuTicks::idle);
+    user_shares_[cpu] = share(&CpuTicks::user);
   }
   last_ = *std::move(now);
   return Done{};

@@ -14,6 +14,7 @@ namespace penstock {
 // CPU -> ticks, from the "cpuN" lines. Pure; skips other lines.
 struct CpuTicks {
   uint64_t idle = 0;  // idle and iowait
+  uint64_t user = 0;  // of programs: user and nice
   uint64_t total = 0;
 };
 [[nodiscard]] Result<std::map<int, CpuTicks>> parse_cpu_ticks(
@@ -30,6 +31,8 @@ class CpuIdle {
 
   // 0..1 by CPU; empty before the second refresh().
   const std::map<int, double>& shares() const { return shares_; }
+  // The same of the time that programs computed, outside of the kernel.
+  const std::map<int, double>& user_shares() const { return user_shares_; }
 
  private:
   explicit CpuIdle(UniqueFd fd) : fd_(std::move(fd)) {}
@@ -39,6 +42,7 @@ class CpuIdle {
   std::string text_ = std::string(size_t{16} * 1024, '\0');
   std::map<int, CpuTicks> last_;
   std::map<int, double> shares_;
+  std::map<int, double> user_shares_;
 };
 
 }  // namespace penstock

@@ -15,12 +15,35 @@ constexpr uint64_t kReportsWithin_ns = 30'000'000'000;
 // A report of GPU use older than this, in periods, is outdated.
 constexpr uint64_t kFreshPeriods = 3;
 
-bool wants_gpu_use(const Job& job, uint64_t now_ns) {
-  if (!job.managed || job.tasks.empty() || job.reports()) return false;
-  if (now_ns - job.started_ns < kReportsWithin_ns) return false;
+// The time in which a task's GPUs are looked at for mistakes at its start.
+constexpr uint64_t kNewTask_ns = 300'000'000'000;
+
+bool has_new_task(const Job& job, uint64_t now_ns) {
+  return std::any_of(job.tasks.begin(), job.tasks.end(),
+                     [now_ns](const auto& entry) {
+                       const Task& task = entry.second;
+                       const auto since = task.known_since_ns.find(task.id.tid);
+                       return since == task.known_since_ns.end() ||
+                              now_ns - since->second < kNewTask_ns;
+                     });
+}
+
+bool has_gpus(const Job& job) {
   return std::any_of(job.tasks.begin(), job.tasks.end(), [](const auto& task) {
     return gpu_count(fixed_text(task.second.start.gpus)) > 0;
   });
+}
+
+bool wants_gpu_use(const Job& job, uint64_t now_ns) {
+  return !job.reports() && now_ns - job.started_ns >= kReportsWithin_ns;
+}
+
+std::vector<std::string> gpu_lists(const Job& job) {
+  std::vector<std::string> lists;
+  for (const auto& [pid, task] : job.tasks) {
+    lists.emplace_back(fixed_text(task.start.gpus));
+  }
+  return lists;
 }
 
 }  // namespace
@@ -62,20 +85,26 @@ CpuSet GpuWatch::cpus_near_gpus_of(const Job& job) const {
   return near;
 }
 
+GpusOfJob GpuWatch::gpus_of(const Job& job) const {
+  const bool is_watched = wants_use_ && is_fresh(monotonic_ns());
+  return gpus_of_lists(is_watched ? use_ : GpuUse(), gpu_lists(job));
+}
+
+bool GpuWatch::is_fresh(uint64_t now_ns) const {
+  return now_ns - use_ns_ <=
+         kFreshPeriods * node_.config.sample_period_ms * 1'000'000;
+}
+
 void GpuWatch::look_at_use(uint64_t now_ns) {
-  const uint64_t fresh_ns =
-      kFreshPeriods * node_.config.sample_period_ms * 1'000'000;
   wants_use_ = false;
   for (auto& [id, job] : node_.registry.jobs()) {
     job.gpu_busy.reset();
-    if (!wants_gpu_use(job, now_ns)) continue;
-    wants_use_ = true;
-    if (now_ns - use_ns_ > fresh_ns) continue;
-    std::vector<std::string> lists;
-    for (const auto& [pid, task] : job.tasks) {
-      lists.emplace_back(fixed_text(task.start.gpus));
+    if (!job.managed || job.tasks.empty() || !has_gpus(job)) continue;
+    const bool wants_use = wants_gpu_use(job, now_ns);
+    wants_use_ |= wants_use || has_new_task(job, now_ns);
+    if (wants_use && is_fresh(now_ns)) {
+      job.gpu_busy = mean_use(use_, gpu_lists(job));
     }
-    job.gpu_busy = mean_use(use_, lists);
   }
   if (wants_use_ && has_gpus_ && !is_watching_) begin_to_watch();
 }

@@ -1,5 +1,5 @@
-// GPU locations, so that loaders are lent CPUs near them, and GPU utilization,
-// for the reports of jobs without progress pages.
+// GPU locations, so that loaders are lent CPUs near them, and what GPUs do, for
+// the reports of jobs without progress pages, and for new jobs.
 #pragma once
 
 #include <map>
@@ -23,6 +23,9 @@ class GpuWatch {
 
   CpuSet cpus_near_gpus_of(const Job& job) const;
 
+  // without_process: only while look_at_use() watches the GPUs.
+  GpusOfJob gpus_of(const Job& job) const;
+
   // Sets Job::gpu_busy of each job. Starts to watch the GPUs if a job needs
   // their use.
   void look_at_use(uint64_t now_ns);
@@ -30,6 +33,7 @@ class GpuWatch {
  private:
   void take(const Result<std::vector<Gpu>>& gpus, GrantCause cause);
   void begin_to_watch();
+  bool is_fresh(uint64_t now_ns) const;
 
   Node& node_;
   BoundedChildren& children_;

@@ -12,6 +12,7 @@
 #include "common/protocol.h"
 #include "node_agent/job_state.h"
 #include "node_agent/plan/course.h"
+#include "node_agent/plan/launch_watch.h"
 #include "node_agent/plan/not_lent.h"
 #include "node_agent/plan/planner.h"
 #include "node_agent/task.h"
@@ -86,6 +87,7 @@ struct Job {
   Totals totals;
   Totals sampled;           // at the last sample; a period uses the difference
   uint64_t sampled_ns = 0;  // CLOCK_MONOTONIC; until the first: start
+  LaunchWatch launch_watch;
   GrantHistory changes;
   JobCounters told;  // counters in the last metrics
   DataQuality quality;

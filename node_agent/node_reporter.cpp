@@ -5,6 +5,7 @@
 #include "node_agent/job_metrics.h"
 #include "node_agent/job_what_if.h"
 #include "node_agent/reporter.h"
+#include "report/core_advice.h"
 
 namespace penstock {
 namespace {
@@ -36,7 +37,14 @@ JobReport NodeReporter::report_of(const Job& job, bool running) const {
   context.now_ns = monotonic_ns();
   context.pool = node_.pool_of(job);
   context.process_events = node_.process_events;
-  return build_report(job, context, running);
+  JobReport report = build_report(job, context, running);
+  report.launch_problems = job.launch_watch.problems();
+  if (!report.launch_problems.empty()) {
+    report.what_if = what_if_of(job, report);
+    follow_advice(report, report.launch_problems);
+    report.what_if.reset();
+  }
+  return report;
 }
 
 JobReport NodeReporter::full_report_of(const Job& job, bool running,

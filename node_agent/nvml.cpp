@@ -37,6 +37,9 @@ struct Nvml {
   NvmlReturn (*pci_info)(NvmlDevice device, NvmlPciInfo* info) = nullptr;
   NvmlReturn (*minor)(NvmlDevice device, unsigned int* number) = nullptr;
   NvmlReturn (*utilization)(NvmlDevice device, NvmlUtilization* use) = nullptr;
+  // Null: a driver that does not list processes. With *count 0 it only counts.
+  NvmlReturn (*processes)(NvmlDevice device, unsigned int* count,
+                          void* infos) = nullptr;
   // Null: a driver that does not divide GPUs.
   NvmlReturn (*mig_mode)(NvmlDevice device, unsigned int* now,
                          unsigned int* after_reset) = nullptr;
@@ -72,6 +75,10 @@ Result<Nvml> load(const std::string& name) {
     return Error{Code::kUnavailable, 0, last_dl_error()};
   }
   resolve(library, "nvmlDeviceGetMigMode", nvml.mig_mode);
+  resolve(library, "nvmlDeviceGetComputeRunningProcesses_v3", nvml.processes) ||
+      resolve(library, "nvmlDeviceGetComputeRunningProcesses_v2",
+              nvml.processes) ||
+      resolve(library, "nvmlDeviceGetComputeRunningProcesses", nvml.processes);
   return nvml;
 }
 
@@ -132,15 +139,27 @@ Result<std::vector<Gpu>> ask(const std::string& library) {
   return gpus;
 }
 
+// Some GPUs and MIG instances report neither.
+GpuState state_of(const Nvml& nvml, NvmlDevice device) {
+  constexpr NvmlReturn kInsufficientSize = 7;
+  GpuState state;
+  NvmlUtilization now{};
+  if (nvml.utilization(device, &now) == 0) {
+    state.busy = std::min(1.0, now.gpu / 100.0);
+  }
+  unsigned int count = 0;
+  const NvmlReturn counted =
+      nvml.processes == nullptr ? -1 : nvml.processes(device, &count, nullptr);
+  if (counted == 0 || counted == kInsufficientSize) state.processes = count;
+  return state;
+}
+
 GpuUse use_now(const Driver& driver) {
   GpuUse use;
   for (unsigned int i = 0; i < driver.gpus; ++i) {
     NvmlDevice device = nullptr;
-    NvmlUtilization now{};
-    // Some GPUs and MIG instances do not report their utilization.
     if (driver.nvml.handle(i, &device) != 0) continue;
-    if (driver.nvml.utilization(device, &now) != 0) continue;
-    use[int(i)] = std::min(1.0, now.gpu / 100.0);
+    use[int(i)] = state_of(driver.nvml, device);
   }
   return use;
 }

@@ -66,6 +66,7 @@ Result<Task*> Registry::add(const penstock_task_start& start,
   const JobGroups of_job = backend_.job_groups_of(*groups);
   task.home.job_path = of_job.tracked;  // older state files lack it
   task.accounted_path = of_job.accounted;
+  task.memory_path = of_job.memory;
   note_process(start.pid, {&job, &task});
   if (asks_for_management(start.options)) {
     job.managed = true;

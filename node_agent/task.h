@@ -80,6 +80,7 @@ struct Task {
   CpuSet loader_cpus;          // without the trainer; empty: not separate
   SplitThreads split_threads;  // of that separation
   std::string accounted_path;  // JobGroups::accounted
+  std::string memory_path;     // JobGroups::memory
   std::vector<Rank> ranks;
   std::set<int> registered_tids;
   std::set<int> greeting_pids;

@@ -144,6 +144,7 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   if (job == nullptr || !job->tasks.contains(pid)) return;
   Task& task = job->tasks.at(pid);
   for (Unit& unit : task.units) parts_.sampler.account(unit, job->totals);
+  parts_.launch_doctor.look_at_end(*job);
   for (Rank& rank : task.ranks) {
     (void)rank.read(job->options.batch);
   }

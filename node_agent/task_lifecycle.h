@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "node_agent/enforcer.h"
+#include "node_agent/launch_doctor.h"
 #include "node_agent/loader_separation.h"
 #include "node_agent/node.h"
 #include "node_agent/node_reporter.h"
@@ -20,6 +21,7 @@ namespace penstock {
 // The parts that a task's start and end concern.
 struct TaskParts {
   const Sampler& sampler;
+  const LaunchDoctor& launch_doctor;
   Enforcer& enforcer;
   const NodeReporter& reporter;
   const PoolDevices& pools;

@@ -262,4 +262,16 @@ std::vector<Recommendation> recommend(const JobReport& report) {
   return out;
 }
 
+std::vector<LaunchProblem> further_problems(const JobReport& report) {
+  const std::vector<Recommendation> advised = recommend(report);
+  std::vector<LaunchProblem> out;
+  for (const LaunchProblem& problem : report.launch_problems) {
+    const bool is_advised = std::any_of(
+        advised.begin(), advised.end(),
+        [&](const Recommendation& it) { return it.lines == problem.lines; });
+    if (!is_advised) out.push_back(problem);
+  }
+  return out;
+}
+
 }  // namespace penstock

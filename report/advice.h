@@ -32,4 +32,7 @@ DataWaits data_waits(const Breakdown& breakdown);
 // recommend_after_s, or its pages were contradicted.
 std::vector<Recommendation> recommend(const JobReport& report);
 
+// The launch problems whose lines are not those of a recommendation already.
+std::vector<LaunchProblem> further_problems(const JobReport& report);
+
 }  // namespace penstock

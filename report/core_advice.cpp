@@ -160,22 +160,6 @@ int whole(double amount) {
   return int(std::clamp(std::ceil(amount - 0.05), 1.0, double{kMostPerTask}));
 }
 
-// The lines that give each task this number of CPUs. srun inherits none of the
-// batch script (since Slurm 22.05).
-std::vector<std::string> cpus_lines(const JobReport& report, int per_task) {
-  const CoreFigures& cores = report.cores;
-  const bool is_step =
-      cores.launch == Launch::kStep || cores.launch == Launch::kStepOfBatch;
-  const bool has_them = cores.launch == Launch::kStepOfBatch && cores.job &&
-                        1.0 * per_task * report.tasks <= *cores.job;
-  std::vector<std::string> out;
-  if (cores.launch != Launch::kStep && !has_them) {
-    out.push_back(fmt::format("#SBATCH --cpus-per-task={}", per_task));
-  }
-  if (is_step) out.push_back(fmt::format("srun --cpus-per-task={}", per_task));
-  return out;
-}
-
 // What makes the loader start this number of threads. "": it does by itself.
 std::string threads_line(const JobReport& report, double in_all) {
   const CoreFigures& cores = report.cores;
@@ -299,7 +283,8 @@ std::optional<Recommendation> advise_more(const JobReport& report,
     if (!line.empty()) out.lines.push_back(line);
   }
   if (cpus > model.cpus()) {
-    const std::vector<std::string> lines = cpus_lines(report, cpus);
+    const std::vector<std::string> lines =
+        cpus_lines(report.cores, report.tasks, cpus);
     out.lines.insert(out.lines.end(), lines.begin(), lines.end());
   }
   if (out.lines.empty()) return std::nullopt;
@@ -321,7 +306,7 @@ std::optional<Recommendation> advise_fewer(const JobReport& report) {
   const int cpus = whole((loader + trainer) / kComfortable / tasks);
   if (cpus * tasks > *cores.allocated - 0.5) return std::nullopt;
   return Recommendation{
-      cpus_lines(report, cpus),
+      cpus_lines(report.cores, report.tasks, cpus),
       fmt::format("the loader takes at most {:.2f} cores and the trainer "
                   "{:.2f}; Slurm gave {}",
                   loader, trainer, figure_text(cores.allocated)),
@@ -329,6 +314,20 @@ std::optional<Recommendation> advise_fewer(const JobReport& report) {
 }
 
 }  // namespace
+
+std::vector<std::string> cpus_lines(const CoreFigures& cores, uint32_t tasks,
+                                    int per_task) {
+  const bool is_step =
+      cores.launch == Launch::kStep || cores.launch == Launch::kStepOfBatch;
+  const bool has_them = cores.launch == Launch::kStepOfBatch && cores.job &&
+                        1.0 * per_task * tasks <= *cores.job;
+  std::vector<std::string> out;
+  if (cores.launch != Launch::kStep && !has_them) {
+    out.push_back(fmt::format("#SBATCH --cpus-per-task={}", per_task));
+  }
+  if (is_step) out.push_back(fmt::format("srun --cpus-per-task={}", per_task));
+  return out;
+}
 
 std::optional<Recommendation> advise_cores(const JobReport& report) {
   const Breakdown& breakdown = report.breakdown;
@@ -340,6 +339,24 @@ std::optional<Recommendation> advise_cores(const JobReport& report) {
   }
   const std::optional<CoreModel> model = CoreModel::of(report);
   return model ? advise_more(report, *model) : std::nullopt;
+}
+
+void follow_advice(const JobReport& report,
+                   std::vector<LaunchProblem>& problems) {
+  const auto is_of_workers = [](const LaunchProblem& problem) {
+    return problem.fault == LaunchFault::kManyWorkers ||
+           problem.fault == LaunchFault::kFewWorkers;
+  };
+  if (std::none_of(problems.begin(), problems.end(), is_of_workers)) return;
+  const std::optional<Recommendation> advice = advise_cores(report);
+  for (LaunchProblem& problem : problems) {
+    if (advice && advice->gain && is_of_workers(problem)) {
+      problem.lines = advice->lines;
+    }
+  }
+  std::erase_if(problems, [](const LaunchProblem& problem) {
+    return problem.lines.empty();
+  });
 }
 
 }  // namespace penstock

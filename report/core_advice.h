@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "report/advice.h"
 
@@ -15,5 +17,16 @@ namespace penstock {
 // The gain is the curve's rate over the measured one. Its lower end is 0 where
 // the loader's threads sleep for a reason that is not known.
 std::optional<Recommendation> advise_cores(const JobReport& report);
+
+// The lines that give each task this number of CPUs. srun inherits none of the
+// batch script (since Slurm 22.05).
+std::vector<std::string> cpus_lines(const CoreFigures& cores, uint32_t tasks,
+                                    int per_task);
+
+// Gives those problems that are of too many or too few workers the lines of
+// advise_cores(), so that the report says one thing. A problem that has no
+// lines then is removed.
+void follow_advice(const JobReport& report,
+                   std::vector<LaunchProblem>& problems);
 
 }  // namespace penstock

@@ -180,6 +180,13 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("slowest", it.slowest);
 }
 
+template <class Visitor, ConstOrNot<LaunchProblem> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("fault", it.fault, {kLaunchFaultCount, launch_fault_name});
+  visit("lines", it.lines, {kMaxLaunchLines});
+  visit("reason", it.reason);
+}
+
 // The timeline has its own JSON form (json_timeline.h).
 template <class Visitor, ConstOrNot<JobReport> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
@@ -207,6 +214,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("changes_dropped", it.changes_dropped);
   visit("quality", it.quality);
   visit("what_if", it.what_if, {.optional = true});
+  visit("launch_problems", it.launch_problems, {kLaunchFaultCount, true});
   visit("nodes", it.nodes, {kMaxReportNodes, true});
   visit("recommend_after_s", it.recommend_after_s);
   visit("notes", it.notes, {kMaxReportNotes});

@@ -44,6 +44,7 @@ void draw_table(Markup& page, const std::string& caption, const Cells& heads,
 void folded_table(Markup& page, const std::string& caption, const Cells& heads,
                   const std::vector<Cells>& rows);
 void facts_section(Markup& page, const JobReport& report);
+void launch_section(Markup& page, const JobReport& report);
 void advice_section(Markup& page, const JobReport& report);
 void nodes_table(Markup& page, const JobReport& report);  // if it has several
 void cores_table(Markup& page, const JobReport& report);

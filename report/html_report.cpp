@@ -111,6 +111,7 @@ void course_note(Markup& page, const JobReport& report,
 
 void body(Markup& page, const JobReport& report, const DrawnCourse& course) {
   opening(page, report);
+  launch_section(page, report);
   advice_section(page, report);
   nodes_table(page, report);
   page.element("h2", "Where the time went");

@@ -162,6 +162,21 @@ void nodes_table(Markup& page, const JobReport& report) {
   }
 }
 
+void launch_section(Markup& page, const JobReport& report) {
+  const std::vector<LaunchProblem> problems = further_problems(report);
+  if (problems.empty()) return;
+  page.element("h2", "Wrong in how it was started");
+  page.element("p", "What mends it:");
+  page.open("ul", {{"class", "advice"}});
+  for (const LaunchProblem& problem : problems) {
+    page.open("li");
+    for (const std::string& line : problem.lines) page.element("code", line);
+    page.element("p", problem.reason + ".");
+    page.close();
+  }
+  page.close();
+}
+
 void advice_section(Markup& page, const JobReport& report) {
   page.element("h2", "What would help");
   if (report.run_s() < report.recommend_after_s) {

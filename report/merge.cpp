@@ -313,6 +313,22 @@ SlowestNode advice_of(const Parts& parts) {
   return out;
 }
 
+// Each fault once, as the slowest node has it or else the first one.
+std::vector<LaunchProblem> launch_problems_of(const Parts& parts) {
+  std::map<LaunchFault, LaunchProblem> out;
+  const auto add = [&](const JobReport& part) {
+    for (LaunchProblem problem : part.launch_problems) {
+      problem.reason += ", on " + part.node;
+      out.try_emplace(problem.fault, std::move(problem));
+    }
+  };
+  add(slowest_of(parts));
+  for (const JobReport& part : parts) add(part);
+  std::vector<LaunchProblem> list;
+  for (auto& [fault, problem] : out) list.push_back(std::move(problem));
+  return list;
+}
+
 std::string names_of(const Parts& parts) {
   std::vector<std::string> names;
   for (const JobReport& part : parts) names.push_back(part.node);
@@ -384,6 +400,7 @@ JobReport merge_reports(std::vector<JobReport> parts) {
   out.cache = cache_of(parts);
   out.timeline = timeline_of(parts);
   out.what_if = curve_of(parts);
+  out.launch_problems = launch_problems_of(parts);
   out.quality = quality_of(parts);
   out.notes = notes_of(parts);
   out.nodes = nodes_of(parts);

@@ -175,6 +175,14 @@ Samples change_samples(const JobReport& /*report*/, const JobMetrics& job) {
   return samples;
 }
 
+Samples launch_samples(const JobReport& report, const JobMetrics& /*job*/) {
+  Samples samples;
+  for (const LaunchProblem& problem : report.launch_problems) {
+    samples.push_back({{{"fault", launch_fault_name(problem.fault)}}, 1});
+  }
+  return samples;
+}
+
 Samples ceiling_samples(const JobReport& report, const JobMetrics& /*job*/) {
   Samples samples;
   const auto add = [&](const char* kind, const std::optional<Estimate>& it) {
@@ -236,6 +244,8 @@ constexpr JobFamily kJobFamilies[] = {
      "A job's wall time: computing, or stalled by cause.", wall_samples},
     {"penstock_job_grant_changes_total", Kind::kCounter,
      "Changes of a job's grant by cause.", change_samples},
+    {"penstock_job_launch_problem", Kind::kGauge,
+     "1 for each mistake in how a job was started.", launch_samples},
 };
 
 void write_jobs(Writer& out, const NodeMetrics& metrics) {

@@ -173,6 +173,23 @@ void render_changes(const JobReport& report, Page& page) {
   }
 }
 
+void render_lines(const std::vector<std::string>& lines,
+                  const std::string& reason, Page& page) {
+  for (const std::string& line : lines) {
+    page.line("  " + line, 4, Page::Tone::kHeading);
+  }
+  page.line("      " + reason, 6);
+}
+
+void render_launch(const JobReport& report, Page& page) {
+  const std::vector<LaunchProblem> problems = further_problems(report);
+  if (problems.empty()) return;
+  page.heading("Wrong in how it was started, and what mends it");
+  for (const LaunchProblem& problem : problems) {
+    render_lines(problem.lines, problem.reason, page);
+  }
+}
+
 void render_advice(const JobReport& report, Page& page) {
   page.heading("Try");
   if (report.run_s() < report.recommend_after_s) {
@@ -187,12 +204,9 @@ void render_advice(const JobReport& report, Page& page) {
                   : "  nothing that these figures support");
   }
   for (const Recommendation& advice : list) {
-    for (const std::string& line : advice.lines) {
-      page.line("  " + line, 4, Page::Tone::kHeading);
-    }
     const std::string gain =
         advice.gain ? " (" + gain_text(*advice.gain) + ")" : "";
-    page.line("      " + advice.reason + gain, 6);
+    render_lines(advice.lines, advice.reason + gain, page);
   }
 }
 
@@ -230,6 +244,7 @@ std::string render_text(const JobReport& report, const TextStyle& style) {
   Page page(style);
   render_head(report, page);
   render_verdict(report, page);
+  render_launch(report, page);
   render_nodes(report, page);
   render_rates(report, page);
   render_breakdown(report, page);

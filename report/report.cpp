@@ -67,6 +67,11 @@ constexpr CauseText kNotLent[kNotLentCount] = {
     {"contradiction", "its figures contradict the kernel's"},
 };
 
+constexpr const char* kLaunchFaults[kLaunchFaultCount] = {
+    "tasks_pinned", "step_cpus",    "ranks_share",  "loader_pinned",
+    "many_threads", "many_workers", "few_workers",  "one_thread",
+    "far_gpus",     "unused_gpus",  "memory_kills", "outsiders"};
+
 constexpr const char* kLoaderKinds[kLoaderKindCount] = {"unknown", "trainer",
                                                         "processes", "threads"};
 
@@ -107,6 +112,10 @@ const char* not_lent_name(NotLent why) {
 
 const char* not_lent_text(NotLent why) {
   return kNotLent[static_cast<int>(why)].text;
+}
+
+const char* launch_fault_name(LaunchFault fault) {
+  return kLaunchFaults[static_cast<int>(fault)];
 }
 
 const char* loader_kind_name(LoaderKind kind) {

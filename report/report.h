@@ -29,6 +29,7 @@ inline constexpr size_t kMaxGrantChanges = 1024;    // the oldest are dropped
 inline constexpr size_t kMaxReportNotes = 32;
 inline constexpr size_t kMaxReportOptions = 16;
 inline constexpr size_t kMaxReportNodes = 4096;
+inline constexpr size_t kMaxLaunchLines = 8;
 
 // A prediction and the measurement of the same figure.
 struct Compared {
@@ -148,6 +149,33 @@ struct CoresNotLent {
   double cores = 0;  // average over the run
 
   friend bool operator==(const CoresNotLent&, const CoresNotLent&) = default;
+};
+
+// A mistake in how a job was started. The first ones explain why it gets too
+// little CPU, the earlier the more likely.
+enum class LaunchFault {
+  kTasksPinned,   // --cpu-bind put several tasks on the same CPUs
+  kStepCpus,      // srun took fewer CPUs than the batch script has
+  kRanksShare,    // more ranks than CPUs
+  kLoaderPinned,  // its loader is bound to some of the task's CPUs
+  kManyThreads,   // workers that compute with several threads each
+  kManyWorkers,   // more workers than CPUs
+  kFewWorkers,    // its workers are too few for its idle CPUs
+  kOneThread,     // the model is computed by one thread beside idle CPUs
+  kFarGpus,       // its CPUs are at another socket than its GPUs
+  kUnusedGpus,    // GPUs without a process
+  kMemoryKills,   // the kernel killed processes for want of memory
+  kOutsiders,     // processes of no job use its CPUs
+};
+inline constexpr int kLaunchFaultCount = 12;
+const char* launch_fault_name(LaunchFault fault);  // in JSON: "step_cpus"
+
+struct LaunchProblem {
+  LaunchFault fault = LaunchFault::kTasksPinned;
+  std::vector<std::string> lines;  // to paste, all together, as Recommendation
+  std::string reason;              // one sentence without a full stop
+
+  friend bool operator==(const LaunchProblem&, const LaunchProblem&) = default;
 };
 
 // Cores of the job's tasks on this node.
@@ -339,6 +367,7 @@ struct JobReport {
   std::vector<TimelinePoint> timeline;
   // nullopt: not in a node's status, nor in reports of earlier versions.
   std::optional<WhatIfCurve> what_if;
+  std::vector<LaunchProblem> launch_problems;
   DataQuality quality;
   std::vector<NodePart> nodes;         // empty: the report of one node
   std::optional<SlowestNode> slowest;  // of several nodes; not in JSON

@@ -61,6 +61,8 @@ struct penstock_progress {
   uint64_t delay_ns;       /* run delay of the training thread, as the kernel
                               counts it (/proc/thread-self/schedstat), less the
                               delay within wait_ns and exchange_ns */
+  /* threads that compute the model on the CPU; 0: unknown, or elsewhere */
+  uint64_t compute_threads;
 };
 
 /* The job's present grant, last written by penstockd. */

@@ -14,6 +14,7 @@ namespace {
 
 // The last line. A child that dies early does not write it.
 constexpr std::string_view kEnd = "end";
+constexpr const char* kUnknown = "-";
 
 Error bad_line(std::string_view line) {
   return invalid(quoted(line) + ": not a line of a list of GPUs");
@@ -92,9 +93,15 @@ Result<std::vector<Gpu>> parse_gpus(std::string_view text) {
 
 std::string format_gpu_use(const GpuUse& use) {
   std::string text;
-  for (const auto& [number, share] : use) {
+  for (const auto& [number, gpu] : use) {
     text += std::to_string(number) + ' ' +
-            std::to_string(std::lround(std::clamp(share, 0.0, 1.0) * 100)) +
+            (gpu.busy ? std::to_string(
+                            std::lround(std::clamp(*gpu.busy, 0.0, 1.0) * 100))
+                      : kUnknown) +
+            ' ' +
+            (gpu.processes
+                 ? std::to_string(std::min(*gpu.processes, kMaxGpuProcesses))
+                 : kUnknown) +
             '\n';
   }
   return text + std::string(kEnd) + '\n';
@@ -104,14 +111,23 @@ namespace {
 
 constexpr size_t kLongestUse = 4096;
 
-// "NUMBER PERCENT"
+// "NUMBER PERCENT PROCESSES", of which the last two may be "-".
 Status read_use(std::string_view line, GpuUse& use) {
-  std::string_view rest = line, number;
-  if (!take(rest, ' ', number)) return bad_line(line);
-  Result<uint64_t> gpu = parse_uint(number, 0, kMaxGpus - 1);
-  Result<uint64_t> percent = parse_uint(rest, 0, 100);
-  if (!gpu || !percent) return bad_line(line);
-  use[int(*gpu)] = double(*percent) / 100;
+  std::string_view rest = line, number, busy;
+  if (!take(rest, ' ', number) || !take(rest, ' ', busy)) return bad_line(line);
+  const Result<uint64_t> gpu = parse_uint(number, 0, kMaxGpus - 1);
+  if (!gpu) return bad_line(line);
+  GpuState& state = use[int(*gpu)] = {};
+  if (busy != kUnknown) {
+    const Result<uint64_t> percent = parse_uint(busy, 0, 100);
+    if (!percent) return bad_line(line);
+    state.busy = double(*percent) / 100;
+  }
+  if (rest != kUnknown) {
+    const Result<uint64_t> count = parse_uint(rest, 0, kMaxGpuProcesses);
+    if (!count) return bad_line(line);
+    state.processes = uint32_t(*count);
+  }
   return Done{};
 }
 
@@ -185,21 +201,41 @@ size_t gpu_count(std::string_view slurm_gpus) {
   return std::min<size_t>(gpu_numbers(slurm_gpus).size(), kMaxGpus);
 }
 
+namespace {
+
+CpuSet gpus_in(const std::vector<std::string>& lists) {
+  CpuSet numbers;
+  for (const std::string& list : lists) numbers = numbers | gpu_numbers(list);
+  return numbers;
+}
+
+}  // namespace
+
 std::optional<double> mean_use(const GpuUse& use,
                                const std::vector<std::string>& slurm_gpus) {
-  CpuSet numbers;
-  for (const std::string& list : slurm_gpus) {
-    numbers = numbers | gpu_numbers(list);
-  }
+  const CpuSet numbers = gpus_in(slurm_gpus);
   double sum = 0;
   int known = 0;
-  for (const auto& [number, share] : use) {
-    if (!numbers.contains(number)) continue;
-    sum += share;
+  for (const auto& [number, gpu] : use) {
+    if (!gpu.busy || !numbers.contains(number)) continue;
+    sum += *gpu.busy;
     ++known;
   }
   if (known == 0) return std::nullopt;
   return sum / known;
+}
+
+GpusOfJob gpus_of_lists(const GpuUse& use,
+                        const std::vector<std::string>& slurm_gpus) {
+  const CpuSet numbers = gpus_in(slurm_gpus);
+  GpusOfJob out;
+  out.all = uint32_t(std::min<size_t>(numbers.size(), kMaxGpus));
+  for (const auto& [number, gpu] : use) {
+    if (!gpu.processes || !numbers.contains(number)) continue;
+    out.without_process =
+        out.without_process.value_or(0) + (*gpu.processes == 0 ? 1 : 0);
+  }
+  return out;
 }
 
 CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,

@@ -43,8 +43,15 @@ std::string format_gpus(const std::vector<Gpu>& gpus);
 //                           the end, a duplicate number or address.
 [[nodiscard]] Result<std::vector<Gpu>> parse_gpus(std::string_view text);
 
-// Share of the time in which a kernel ran, 0..1, by GPU number.
-using GpuUse = std::map<int, double>;
+// What the driver says of a GPU; nullopt: it does not say.
+struct GpuState {
+  std::optional<double> busy;  // share of the time in which a kernel ran, 0..1
+  std::optional<uint32_t> processes;  // that compute on it
+
+  friend bool operator==(const GpuState&, const GpuState&) = default;
+};
+using GpuUse = std::map<int, GpuState>;             // by GPU number
+inline constexpr uint32_t kMaxGpuProcesses = 9999;  // more count as these
 
 // The format in which the NVML child reports the use, once a period.
 std::string format_gpu_use(const GpuUse& use);
@@ -54,10 +61,19 @@ std::string format_gpu_use(const GpuUse& use);
 //                           the end of a list.
 [[nodiscard]] Result<std::optional<GpuUse>> take_gpu_use(std::string& text);
 
-// Mean over the GPUs that are in any of the lists and in `use`; nullopt: none.
-// Lists have the format of cpus_near()'s slurm_gpus.
+// Mean over the GPUs that are in any of the lists and whose use is known;
+// nullopt: none. Lists have the format of cpus_near()'s slurm_gpus.
 std::optional<double> mean_use(const GpuUse& use,
                                const std::vector<std::string>& slurm_gpus);
+
+// A job's GPUs: those in any of the lists.
+struct GpusOfJob {
+  uint32_t all = 0;
+  // Of those whose processes are known; nullopt: none is.
+  std::optional<uint32_t> without_process;
+};
+GpusOfJob gpus_of_lists(const GpuUse& use,
+                        const std::vector<std::string>& slurm_gpus);
 
 // True if each GPU N with a known device file is /dev/nvidiaN.
 bool numbered_as_files(const std::vector<Gpu>& gpus);

@@ -73,6 +73,7 @@ class EmbeddedCluster:
     policy, pools, agent_lines   for penstock.conf, see start_agent()
     plugin_arguments   further arguments in plugstack.conf, "key=value" each
     slurm_lines, partition   further text for slurm.conf and its partition
+    cgroup_lines   further lines of cgroup.conf, which win over earlier ones
     users      number of ordinary users to make; self.users has their names
     counted_gres   (name, count) each: further GRES of the node, without devices
     submit     lines of penstock.conf with which slurmctld loads
@@ -83,8 +84,9 @@ class EmbeddedCluster:
 
     def __init__(self, *, cpus=None, agent=False, plugin=True,
                  accounts=False, policy="throughput", pools=(), agent_lines=(),
-                 plugin_arguments=(), slurm_lines=(), partition="", users=1,
-                 counted_gres=(), submit=None, build=None, private_tmp=False):
+                 plugin_arguments=(), slurm_lines=(), cgroup_lines=(),
+                 partition="", users=1, counted_gres=(), submit=None,
+                 build=None, private_tmp=False):
         self.build = pathlib.Path(build or build_directory()).resolve()
         self._agent_wanted = agent
         self._agent_settings = (policy, tuple(pools), tuple(agent_lines))
@@ -92,6 +94,7 @@ class EmbeddedCluster:
                          + ["spank_penstock_account.so"] * accounts)
         self._plugin_arguments = plugin_arguments
         self._slurm_settings = (cpus, slurm_lines, partition, counted_gres)
+        self._cgroup_lines = cgroup_lines
         self._submit = submit
         self._private_tmp = private_tmp
         self._slot, self._slot_lock = slots.take()
@@ -217,8 +220,14 @@ class EmbeddedCluster:
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition,
             counted_gres=counted_gres)
+        self._add_cgroup_lines()
         slurm_files.write_plugstack(self.directory, plugins,
                                     self._plugin_arguments)
+
+    def _add_cgroup_lines(self):
+        with open(f"{self.directory}/cgroup.conf", "a",
+                  encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in self._cgroup_lines)
 
     def _write_submit_files(self):
         """Returns the lines of slurm.conf that load the plugin."""

@@ -14,11 +14,12 @@ import time
 
 REPLY_FORMAT = "=IHHIIiI120s"
 HINT_FORMAT = "=IIIIQQQQ"
-PROGRESS_FORMAT = "=IIQQQQQQQQQQIIQQQQQQQQQ"
+PROGRESS_FORMAT = "=IIQQQQQQQQQQIIQQQQQQQQQQ"
 PROGRESS_FIELDS = (
     "magic version updated_ns started_ns samples steps wait_ns bytes fetch_ns "
     "prep_ns prepared replaying loader_threads follows_hint exchange_ns cached "
-    "cached_bytes cache_samples data_samples peer peer_bytes share delay_ns"
+    "cached_bytes cache_samples data_samples peer peer_bytes share delay_ns "
+    "compute_threads"
 ).split()
 
 

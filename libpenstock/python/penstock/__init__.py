@@ -57,10 +57,11 @@ def report(**counters: int) -> None:
 
     For loops that do not use watch(). Counters: samples, steps, wait_ns, bytes,
     fetch_ns, prep_ns, prepared, replaying, exchange_ns, delay_ns,
-    loader_threads, follows_hint. exchange_ns is the time waited for the
+    loader_threads, follows_hint, compute_threads. exchange_ns is the time waited for the
     exchange of gradients, and delay_ns the time waited for a CPU; wait_ns
     includes neither. follows_hint is 1 if the number of loader threads follows
-    the hint's. Omitted counters keep their values.
+    the hint's. compute_threads is the number of threads that compute the model
+    on the CPU. Omitted counters keep their values.
 
     Raises TypeError for an unknown counter.
     """

@@ -48,6 +48,7 @@ PROGRESS_FIELDS = (
     ("counter", "peer_bytes"),
     ("level", "share"),
     ("counter", "delay_ns"),
+    ("level", "compute_threads"),
 )
 
 # Counters of a loader's processes per batch, in the order of their sums.

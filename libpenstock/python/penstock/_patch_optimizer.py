@@ -1,6 +1,7 @@
 """Patches torch's optimizers, to see their steps."""
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from penstock import _process
 from penstock._process import guarded, made_optimizer
 
 _PATCHED = "_penstock_patched"  # attribute of a function
+_LARGE_MODEL = 1_000_000  # elements of its parameters
 
 
 def patch_optimizer(optimizer_class: Any) -> None:
@@ -54,7 +56,7 @@ def _counted_step(step: Callable) -> Callable:
     @functools.wraps(step)
     def counted_step(*arguments: Any, **options: Any) -> Any:
         result = step(*arguments, **options)
-        _note_step()
+        _note_step(arguments)
         return result
 
     setattr(counted_step, _PATCHED, True)
@@ -62,8 +64,30 @@ def _counted_step(step: Callable) -> Callable:
 
 
 @guarded
-def _note_step() -> None:
+def _note_step(arguments: tuple) -> None:
+    """arguments: of step(), an optimizer first."""
     now = _process.current
     if now is not None:
         with now.lock:
             now.training.step()
+        if not now.knows_threads:
+            now.knows_threads = True
+            threads = _compute_threads(arguments[0]) if arguments else 0
+            if threads:
+                now.client.report(compute_threads=threads)
+
+
+def _compute_threads(optimizer: Any) -> int:
+    """Returns the number of threads that compute the model on the CPU, or 0. An
+    optimizer's parameters may be there while a GPU computes the model. A small
+    model gains nothing by threads."""
+    torch = sys.modules["torch"]
+    if torch.cuda.is_initialized():
+        return 0
+    elements = 0
+    for group in getattr(optimizer, "param_groups", ()):
+        for parameter in group["params"]:
+            if parameter.device.type != "cpu":
+                return 0
+            elements += parameter.numel()
+    return torch.get_num_threads() if elements >= _LARGE_MODEL else 0

@@ -20,6 +20,7 @@ class Process:
         self.client: Client = default_client(asked)
         self.training = Training(self.client.add_batch, _has_optimizer)
         self.lock = threading.RLock()
+        self.knows_threads = False  # that compute the model
         self._loaders: dict[int, tuple[weakref.ref, Tally]] = {}
 
     def tally(self, loader: Any) -> Tally:

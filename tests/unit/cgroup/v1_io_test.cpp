@@ -77,10 +77,48 @@ TEST_CASE("bytes read and CPU time are reported, missing groups are errors") {
   test.machine.make_slurm_group("/slurm_n1", "0");
   test.machine.tree().write("cpuacct/slurm_n1/cpuacct.usage", "77\n");
   CHECK(*test.backend.cpu_usage_ns("/slurm_n1") == 77);
+  test.machine.tree().write("cpuacct/slurm_n1/cpuacct.usage_user", "33\n");
+  CHECK(*test.backend.cpu_user_ns("/slurm_n1") == 33);
   CHECK(test.backend.cpu_usage_ns("/none").error().code == Code::kNotFound);
   test.machine.tree().write("cpuacct/slurm_n1/cpuacct.usage", "");  // short
   CHECK(test.backend.cpu_usage_ns("/slurm_n1").error().code ==
         Code::kInvalidArgument);
+}
+
+TEST_CASE("a group's killed processes are counted, with its memory limit") {
+  FakeMachine machine;
+  V1Mounts mounts = machine.mounts();
+  mounts.path_of["memory"] = "memory";
+  const V1Backend backend = std::move(*V1Backend::create(
+      machine.fs(), machine.proc(), machine.sched(), mounts, {}));
+  const std::string job = "/slurm_n1/uid_5/job_7";
+  const ProcCgroups groups = {{"memory", job + "/step_0"}, {"cpuacct", job}};
+  CHECK(backend.job_groups_of(groups).memory == job + "/step_0");
+  CHECK(backend.job_groups_of({{"memory", "/user.slice"}}).memory.empty());
+
+  CHECK(backend.memory_kills(job).error().code == Code::kNotFound);
+  machine.tree().write("memory" + job + "/memory.oom_control",
+                       "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+  machine.tree().write("memory" + job + "/memory.stat",
+                       "cache 5\nhierarchical_memory_limit 4096\n");
+  CHECK(backend.memory_kills(job)->killed == 3);
+  CHECK(backend.memory_kills(job)->limit_bytes == 4096);
+  machine.tree().write("memory" + job + "/memory.stat",
+                       "hierarchical_memory_limit 9223372036854771712\n");
+  CHECK(backend.memory_kills(job)->limit_bytes == 0);  // none
+}
+
+TEST_CASE("a home's cpuset may be wider than its affinity") {
+  FakeMachine machine;
+  machine.make_slurm_group("/slurm_n1", "0-1");
+  const V1Backend backend = std::move(*V1Backend::create(
+      machine.fs(), machine.proc(), machine.sched(), machine.mounts(), {}));
+  Home home;
+  home.cpuset_path = "/slurm_n1";
+  home.affinity = CpuSet({0});
+  CHECK_FALSE(backend.cpuset_of(home));
+  machine.tree().write("cpuset/slurm_n1/cpuset.effective_cpus", "0-1\n");
+  CHECK(*backend.cpuset_of(home) == CpuSet({0, 1}));
 }
 
 TEST_CASE("controllers that are not mounted are unavailable") {

@@ -209,3 +209,33 @@ TEST_CASE("pressure is the job's if the kernel reports it") {
   CHECK(node.backend->pressure(node.job()).error().code == Code::kUnavailable);
   CHECK(node.backend->pressure("/none").error().code == Code::kUnavailable);
 }
+
+TEST_CASE("a job's killed processes are counted, with its memory limit") {
+  Node node;
+  const auto write = [&](const char* file, const char* text) {
+    node.machine.tree().write(node.job().substr(1) + file, text);
+  };
+  CHECK(node.backend->memory_kills(node.job()).error().code == Code::kNotFound);
+  write("/memory.events", "low 0\noom 2\noom_kill 2\n");
+  CHECK(node.backend->memory_kills(node.job())->killed == 2);
+  CHECK(node.backend->memory_kills(node.job())->limit_bytes == 0);
+  write("/memory.max", "4096\n");
+  CHECK(node.backend->memory_kills(node.job())->limit_bytes == 4096);
+  write("/memory.max", "max\n");
+  CHECK(node.backend->memory_kills(node.job())->limit_bytes == 0);
+}
+
+TEST_CASE("a job's CPU time outside of the kernel is a part of all") {
+  Node node;
+  node.machine.tree().write(node.job().substr(1) + "/cpu.stat",
+                            "usage_usec 12\nuser_usec 7\nsystem_usec 5\n");
+  CHECK(*node.backend->cpu_usage_ns(node.job()) == 12'000);
+  CHECK(*node.backend->cpu_user_ns(node.job()) == 7'000);
+}
+
+TEST_CASE("a home's cpuset is its group's") {
+  Node node;
+  CHECK(*node.backend->cpuset_of(node.home) ==
+        node.machine.effective_cpus(node.home.cpuset_path));
+  CHECK_FALSE(node.backend->cpuset_of(node.home)->empty());
+}

@@ -15,7 +15,7 @@ struct pci_info {
 };
 
 enum { kGpus = 4, kUnreachable = 2, kDriverNotLoaded = 9, kGpuIsLost = 15,
-       kNotSupported = 3 };
+       kNotSupported = 3, kInsufficientSize = 7 };
 
 static const struct {
   unsigned int domain, bus, minor;
@@ -87,6 +87,16 @@ int nvmlDeviceGetUtilizationRates(void* device, struct utilization* use) {
   use->gpu = fake == 0 ? 10 * ++calls : 75;
   use->memory = 0;
   return 0;
+}
+
+/* Two on the first GPU, none on the second; unknown of the others. */
+int nvmlDeviceGetComputeRunningProcesses(void* device, unsigned int* count,
+                                         void* infos) {
+  const long index = (const char*)device - (const char*)kFakes;
+  const unsigned int fake = (unsigned int)(index / (long)sizeof kFakes[0]);
+  if (fake > 1 || *count != 0 || infos != NULL) return kNotSupported;
+  *count = fake == 0 ? 2 : 0;
+  return fake == 0 ? kInsufficientSize : 0;
 }
 
 const char* nvmlErrorString(int code) {

@@ -129,19 +129,21 @@ TEST_CASE("a GPU's near CPUs are those of its PCI address") {
 
 TEST_CASE(
     "the newest complete record of GPU use is taken, a partial one is kept") {
-  const GpuUse first = {{0, 0.25}, {3, 1}}, second = {{0, 0.5}};
+  const GpuUse first = {{0, {0.25, 0}}, {3, {1, 2}}},
+               second = {{0, {0.5, {}}}, {1, {{}, 1}}};
   std::string text = format_gpu_use(first) + format_gpu_use(second) + "0 7";
   CHECK(**take_gpu_use(text) == second);
   CHECK(text == "0 7");
   CHECK_FALSE(*take_gpu_use(text));  // no complete record
-  text += "5\nend\n";
-  CHECK(**take_gpu_use(text) == GpuUse{{0, 0.75}});
+  text += "5 3\nend\n";
+  CHECK(**take_gpu_use(text) == GpuUse{{0, {0.75, 3}}});
   CHECK(text.empty());
-  CHECK(format_gpu_use({{1, 7}}) == "1 100\nend\n");
+  CHECK(format_gpu_use({{1, {7, 10000}}}) == "1 100 9999\nend\n");
 }
 
 TEST_CASE("malformed records of GPU use are refused") {
-  for (const char* line : {"", "0", "0 101", "0 -1", "256 1", "x 1", "0 1 2"}) {
+  for (const char* line : {"", "0", "0 1", "0 101 0", "0 -1 0", "256 1 0",
+                           "x 1 0", "0 1 2 3", "0 1 10000", "0 -- 1"}) {
     std::string text = std::string(line) + "\nend\n";
     const auto use = take_gpu_use(text);
     CAPTURE(line);
@@ -153,9 +155,20 @@ TEST_CASE("malformed records of GPU use are refused") {
 }
 
 TEST_CASE("a job's GPU use is the mean over its GPUs, each counted once") {
-  const GpuUse use = {{0, 0.5}, {1, 1}, {2, 0}};
+  const GpuUse use = {{0, {0.5, {}}}, {1, {1, {}}}, {2, {0, {}}}, {3, {{}, 0}}};
   CHECK(*mean_use(use, {"0-1", "1"}) == Approx(0.75));
   CHECK(*mean_use(use, {"0,7"}) == Approx(0.5));
   CHECK_FALSE(mean_use(use, {"7", "", "x"}));
+  CHECK_FALSE(mean_use(use, {"3"}));
   CHECK_FALSE(mean_use({}, {"0"}));
+}
+
+TEST_CASE("a job's GPUs without a process are counted, each once") {
+  const GpuUse use = {{0, {{}, 2}}, {1, {{}, 0}}, {2, {{}, {}}}, {3, {{}, 0}}};
+  const GpusOfJob some = gpus_of_lists(use, {"0-2", "1,5"});
+  CHECK(some.all == 4);
+  CHECK(some.without_process == 1);  // of GPUs 2 and 5 nothing is known
+  CHECK(*gpus_of_lists(use, {"0"}).without_process == 0);
+  CHECK_FALSE(gpus_of_lists(use, {"2,5"}).without_process);
+  CHECK(gpus_of_lists(use, {"x", ""}).all == 0);
 }

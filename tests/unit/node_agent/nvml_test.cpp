@@ -155,9 +155,10 @@ TEST_CASE("the GPUs' use is reported until the reader stops it") {
   const Watched seen = watch_fake("", 3);
   CHECK(seen.ended.ok());
   REQUIRE(seen.uses.size() == 3);
-  // The second does not report its use, the third cannot be reached.
-  CHECK(seen.uses[0] == GpuUse{{0, 0.1}, {3, 0.75}});
-  CHECK(seen.uses[2].at(0) > seen.uses[1].at(0));
+  // The second does not report its use, the third cannot be reached, the last
+  // does not list its processes.
+  CHECK(seen.uses[0] == GpuUse{{0, {0.1, 2}}, {1, {{}, 0}}, {3, {0.75, {}}}});
+  CHECK(seen.uses[2].at(0).busy > seen.uses[1].at(0).busy);
 }
 
 TEST_CASE("a failure to read the GPUs' use is an error with its cause") {

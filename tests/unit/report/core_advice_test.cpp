@@ -245,4 +245,22 @@ TEST_CASE("advice for extreme figures stays within the options' ranges") {
   }
 }
 
+TEST_CASE("what is wrong with workers is mended by the advice's own lines") {
+  Fixture f;
+  const LaunchProblem few{LaunchFault::kFewWorkers, {}, "x"};
+  const LaunchProblem many{LaunchFault::kManyWorkers, {"num_workers=1"}, "y"};
+  const LaunchProblem other{LaunchFault::kOneThread, {"z"}, "z"};
+  std::vector<LaunchProblem> problems = {many, few, other};
+  follow_advice(f.report, problems);
+  REQUIRE(problems.size() == 3);
+  CHECK(problems[0].lines == lines(f.report));
+  CHECK(problems[1].lines == lines(f.report));
+  CHECK(problems[2].lines == Lines{"z"});
+  // Nothing would help: what has no lines of its own is not told.
+  f.report.what_if.reset();
+  problems = {many, few, other};
+  follow_advice(f.report, problems);
+  CHECK(problems == std::vector{many, other});
+}
+
 }  // namespace penstock

@@ -34,6 +34,19 @@ std::vector<JobReport> two_parts() {
 
 }  // namespace
 
+TEST_CASE("a launch problem of several nodes is told once, with a node") {
+  auto parts = two_parts();  // c2's ranks wait
+  const LaunchProblem many{LaunchFault::kManyWorkers, {"num_workers=1"}, "x"};
+  const LaunchProblem pinned{LaunchFault::kTasksPinned, {"y"}, "z"};
+  parts[0].launch_problems = {many};
+  parts[1].launch_problems = {pinned, many};
+  const auto problems = merge_reports(parts).launch_problems;
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0].reason == "z, on c1");
+  CHECK(problems[1].reason == "x, on c2");
+  CHECK(problems[1].lines == many.lines);
+}
+
 TEST_CASE("a single part is the report") {
   CHECK(merge_reports({samples::input_bound()}) == samples::input_bound());
 }

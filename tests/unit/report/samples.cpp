@@ -196,6 +196,10 @@ JobReport unknown() {
   out.ranks = 1;
   out.policy = "throughput";
   out.breakdown = make_breakdown({.wall_s = 45});
+  out.launch_problems = {
+      {LaunchFault::kStepCpus,
+       {"srun --cpus-per-task=4"},
+       "srun took 1 of the 4 CPUs that the job has here"}};
   out.quality.loader_source = LoaderSource::kNone;
   out.quality.process_events = ProcessEvents::kPolling;
   return out;
