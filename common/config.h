@@ -84,6 +84,7 @@ struct Config {
   std::string agent_user = "penstock";
   std::string history_file = "/var/lib/penstock/history.sqlite";
   uint64_t history_retention_days = 365;
+  uint64_t report_retention_days = 90;  // of reports kept by controllers
 
   // Settings of job_submit_penstock.so, which slurmctld loads.
   std::string submit_table = "/var/lib/penstock/demand_table";

@@ -209,6 +209,7 @@ const std::vector<ConfigKey>& config_keys() {
                          {"debug", "debug"}}),
       path("HistoryFile", &Config::history_file),
       whole("HistoryRetention", &Config::history_retention_days, 1, 36500),
+      whole("ReportRetention", &Config::report_retention_days, 1, 36500),
       text("MetricsFile", &Config::metrics_file, is_metrics_file,
            "an absolute path of at most 4095 bytes to a file NAME.prom",
            "no metrics are written"),

@@ -19,7 +19,7 @@ constexpr std::string_view kNames[] = {
     "lock", "off", "term", "term.new", "tasks.json", "tasks.json.new"};
 
 bool is_state(std::string_view name) {
-  return name.ends_with(".sock") ||
+  return name.ends_with(".sock") || name.starts_with("part.") ||
          std::find(std::begin(kNames), std::end(kNames), name) !=
              std::end(kNames);
 }

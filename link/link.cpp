@@ -113,6 +113,19 @@ bool Link::send_all(const TypedBody& body) {
   return true;
 }
 
+bool Link::send_to(size_t controller, TypedBody body) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (outgoing_.size() >= kMaxQueued) return false;
+    Outgoing out;
+    out.controller = controller;
+    out.body = std::move(body);
+    outgoing_.push_back(std::move(out));
+  }
+  waker_.wake();
+  return true;
+}
+
 std::vector<Arrived> Link::take() {
   std::vector<Arrived> taken;
   bool was_full = false;

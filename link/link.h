@@ -64,6 +64,8 @@ class Link {
   bool send(const std::string& node, TypedBody body);
   // Queues a message to each controller. False as of send().
   bool send_all(const TypedBody& body);
+  // Queues a message to one, by its index into Settings::connect.
+  bool send_to(size_t controller, TypedBody body);
 
   // Queues the answer to a question, sealed for the asking user alone.
   // Questions are messages of kQueryType; a listening link takes them from

@@ -69,7 +69,16 @@ Agent::Agent(Machine machine, Config config)
            [this](const std::string& path, int out) {
              return node_.machine.broker.remove_metrics(path, out);
            }}),
-      reports_(children_),
+      reports_(children_, {}),
+      packer_(children_,
+              {.what = "packing a report",
+               .run = pack_ended,
+               .max_bytes = kMaxPackedText + 1,
+               .done =
+                   [this](const EndedJob& job, const std::string& packed) {
+                     controllers_.add_report(job, packed);
+                   },
+               .remedy = "the node is overloaded"}),
       profiles_(node_, children_,
                 [this](GrantCause cause) { rebalancer_.request(cause); }),
       pools_(node_, children_, replan()),
@@ -77,16 +86,16 @@ Agent::Agent(Machine machine, Config config)
       system_cpus_(node_, children_),
       scanner_(node_.machine.proc, node_.machine.backend),
       sampler_(node_.machine.backend, node_.machine.proc),
+      launch_doctor_(node_, gpus_),
       enforcer_(node_.machine.backend, node_.machine.proc, node_.machine.sched,
                 sampler_, node_.machine.topology.core_of_cpu),
       separation_(node_),
-      reporter_(node_, enforcer_, reports_),
+      reporter_(node_, enforcer_, reports_, packer_),
       control_loop_(node_, enforcer_),
       controllers_(node_, reporter_, profiles_, replan()),
       rebalancer_(node_, enforcer_, control_loop_, pools_, gpus_, controllers_),
       processes_(node_, children_, sampler_, scanner_, pools_, separation_,
                  control_loop_, rebalancer_),
-      launch_doctor_(node_, gpus_),
       lifecycle_(node_, {sampler_, launch_doctor_, enforcer_, reporter_, pools_,
                          profiles_, separation_, rebalancer_, processes_}),
       limits_(node_, scanner_, pools_, rebalancer_),
@@ -205,7 +214,10 @@ void Agent::stop() {
   metrics_file_.use("");
   // Files that a child is writing; their disk may hang.
   children_.serve(
-      [this] { return reports_.is_idle() && metrics_file_.is_idle(); },
+      [this] {
+        return reports_.is_idle() && packer_.is_idle() &&
+               metrics_file_.is_idle();
+      },
       kLastWrites_ms);
   children_.end_all();
 }
@@ -242,19 +254,20 @@ void Agent::on_sample_timer() {
   const uint64_t now_ns = monotonic_ns();
   gpus_.look_at_use(now_ns);
   sample_jobs(now_ns);
+  launch_doctor_.look(now_ns);
   count_sharers(node_.registry.jobs());
   correct_predictions(node_.registry.jobs());
   limits_.end_lapsed(now_ns);
   rebalancer_.credit_loans();
   children_.expire(now_ns);
   reports_.tend(now_ns);
+  packer_.tend(now_ns);
   lifecycle_.tidy(now_ns);
   scan_all_at_times(now_ns);
   rebalancer_.after_sample(now_ns);
 }
 
 void Agent::sample_jobs(uint64_t now_ns) {
-  launch_doctor_.look(now_ns);
   const double period_s = double(now_ns - sampled_ns_) * kNs;
   const bool late = period_s > 2e-3 * double(node_.config.sample_period_ms);
   sampled_ns_ = now_ns;

@@ -69,14 +69,15 @@ class Agent {
   BoundedChildren children_;
   MetricsFile metrics_file_;
   ReportQueue reports_;
+  ReportQueue packer_;
   ProfileLoader profiles_;
   PoolDevices pools_;
   GpuWatch gpus_;
   SystemCpus system_cpus_;
   Scanner scanner_;
   Sampler sampler_;
-  Enforcer enforcer_;
   LaunchDoctor launch_doctor_;
+  Enforcer enforcer_;
   LoaderSeparation separation_;
   NodeReporter reporter_;
   ControlLoop control_loop_;

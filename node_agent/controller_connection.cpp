@@ -5,11 +5,16 @@
 #include "common/wire_text.h"
 #include "link/term_file.h"
 #include "node_agent/job_totals.h"
+#include "report/packed.h"
 
 namespace penstock {
 namespace {
 
+static_assert(kMaxPackedText == 2 * kMaxPackedBytes);  // in hexadecimal
+
 constexpr uint64_t kLinkTick_ms = 500;
+// Report parts sent since a controller was heard.
+constexpr size_t kMostUnheard = 64;
 // Heartbeats per time-out; two may be lost.
 constexpr double kHeartbeats = 3;
 // Interval between searches for grown runs.
@@ -43,6 +48,10 @@ Status ControllerConnection::start() {
   if (!term) log_warning("StateDir: {}", term.error().message);
   grant_.emplace(double(node_.config.controller_timeout_s), now_s(),
                  term.value_or(0));
+  reports_.emplace(node_.machine.state_dir_fd, node_.config.controllers.size());
+  if (Status loaded = reports_->load(); !loaded) {
+    log_warning("reports for controllers: {}", loaded.error().message);
+  }
   Status watched =
       node_.machine.loop.watch(link_->ready_fd(), [this] { on_link(); });
   if (!watched) return watched;
@@ -133,8 +142,43 @@ void ControllerConnection::send_totals() {
   }
 }
 
+void ControllerConnection::add_report(const EndedJob& job,
+                                      const std::string& packed) {
+  if (!reports_) return;
+  const ReportPart part{job.report.job_id, uint32_t(job.uid),
+                        job.report.start_unix_s, job.report.updated_unix_s,
+                        packed};
+  if (Status added = reports_->add(part); !added) {
+    log_warning("job {}: its report is sent once at most: {}", part.id,
+                added.error().message);
+    send(part);
+  }
+  send_reports();
+}
+
+// While nothing is heard of controllers, little is sent: it would fill the
+// link's queue.
+void ControllerConnection::send_reports() {
+  if (reports_sent_unheard_ >= kMostUnheard) return;
+  for (const PartSpool::Due& due : reports_->due(now_s())) {
+    const TypedBody body = body_of(AgentMessage(due.part));
+    for (size_t controller : due.controllers) {
+      ++reports_sent_unheard_;
+      (void)link_->send_to(controller, body);
+    }
+  }
+  const uint64_t lost = reports_->lost();
+  if (std::exchange(reports_lost_, lost) == lost) return;
+  log_warning(
+      "{} reports of ended jobs never reached a controller: more than {} "
+      "waited, "
+      "or their files in StateDir are damaged",
+      lost, PartQueue::kMaxParts);
+}
+
 void ControllerConnection::on_link() {
   const std::vector<Arrived> all = link_->take();
+  if (!all.empty()) reports_sent_unheard_ = 0;
   for (const std::string& text : link_->take_complaints()) {
     log_warning("controllers: {}", text);
   }
@@ -144,6 +188,7 @@ void ControllerConnection::on_link() {
       log_info("connected to the controller at {}",
                node_.config.controllers[arrived.controller].to_string());
       hello = true;
+      reports_->hurry(arrived.controller);
       continue;
     }
     Result<ControllerMessage> message =
@@ -155,6 +200,8 @@ void ControllerConnection::on_link() {
     } else if (auto* beat = std::get_if<Beat>(&*message)) {
       const auto refused = grant_->take(*beat, now_s());
       if (refused) send(*refused);
+    } else if (auto* kept = std::get_if<ReportKept>(&*message)) {
+      reports_->kept(*kept, arrived.controller);
     } else {
       hello = true;
     }
@@ -218,6 +265,7 @@ void ControllerConnection::on_timer() {
       double(node_.config.controller_timeout_s) / kHeartbeats;
   if (now_s() - sent_heartbeat_s_ >= period_s) send_heartbeat();
   if (now_s() - sent_totals_s_ >= kTotals_s) send_totals();
+  send_reports();
 }
 
 }  // namespace penstock

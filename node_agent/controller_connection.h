@@ -12,6 +12,7 @@
 #include "link/link.h"
 #include "node_agent/node.h"
 #include "node_agent/node_reporter.h"
+#include "node_agent/part_spool.h"
 #include "node_agent/plan/cluster_report.h"
 #include "node_agent/profile_loader.h"
 
@@ -32,6 +33,10 @@ class ControllerConnection {
   // Applies the controllers' last grant to the input of a plan.
   void apply_grant_to(PlanInput& input) const;
 
+  // Takes the report of an ended job, which is sent until all controllers keep
+  // it. packed: of ReportPart.
+  void add_report(const EndedJob& job, const std::string& packed);
+
   // Reports what changed since the last report. input: of the plan in force.
   void report(const PlanInput& input);
 
@@ -41,6 +46,7 @@ class ControllerConnection {
   void send_hello();
   void send_heartbeat();
   void send_totals();
+  void send_reports();
   JobLabel label_of(const Job& job) const;
   void on_link();
   void on_grant(const NodeGrant& grant);
@@ -51,9 +57,12 @@ class ControllerConnection {
   const NodeReporter& reporter_;
   const ProfileLoader& profiles_;
   Replan replan_;
-  // Both unset without Controller=.
+  // All unset without Controller=.
   std::unique_ptr<Link> link_;
   std::optional<ClusterGrant> grant_;
+  std::optional<PartSpool> reports_;  // likewise
+  size_t reports_sent_unheard_ = 0;
+  uint64_t reports_lost_ = 0;  // as in the log
   ClusterReport report_;
   double sent_heartbeat_s_ = 0;
   double sent_totals_s_ = 0;

@@ -59,8 +59,10 @@ void NodeReporter::write_report(const Job& job) const {
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
   if (format == PENSTOCK_REPORT_NONE) return;
-  reports_.add({full_report_of(job, false, SIZE_MAX), job.uid, format,
-                node_.config.report_dir});
+  EndedJob ended{full_report_of(job, false, SIZE_MAX), job.uid, format,
+                 node_.config.report_dir};
+  if (!node_.config.controllers.empty()) packer_.add(ended);
+  reports_.add(std::move(ended));
 }
 
 NodeStatus NodeReporter::node_status(uid_t uid) const {

@@ -12,8 +12,10 @@ namespace penstock {
 
 class NodeReporter {
  public:
-  NodeReporter(Node& node, const Enforcer& enforcer, ReportQueue& reports)
-      : node_(node), enforcer_(enforcer), reports_(reports) {}
+  // packer: of reports for controllers.
+  NodeReporter(Node& node, const Enforcer& enforcer, ReportQueue& reports,
+               ReportQueue& packer)
+      : node_(node), enforcer_(enforcer), reports_(reports), packer_(packer) {}
 
   // Without the timeline and the what-if curves, which are long.
   JobReport report_of(const Job& job, bool running) const;
@@ -22,7 +24,8 @@ class NodeReporter {
   JobReport full_report_of(const Job& job, bool running,
                            size_t max_points) const;
 
-  // Makes the final report, which is written to ReportDir soon.
+  // Makes the final report, which is written to ReportDir soon, and sent to the
+  // controllers.
   void write_report(const Job& job) const;
 
   // Lists the jobs of the reader with this uid; for root, all.
@@ -35,6 +38,7 @@ class NodeReporter {
   Node& node_;
   const Enforcer& enforcer_;
   ReportQueue& reports_;
+  ReportQueue& packer_;
   uint64_t started_ns_ = monotonic_ns();
 };
 

@@ -7,23 +7,33 @@
 #include <utility>
 
 #include "common/admin_file.h"
+#include "common/hex.h"
 #include "common/log.h"
+#include "common/whole_file.h"
 #include "report/file.h"
+#include "report/packed.h"
 
 namespace penstock {
 namespace {
 
-constexpr const char* kWhat = "writing a report";
-constexpr size_t kMaxMessageBytes = 4096;
-constexpr std::string_view kWritten = "=";  // the child's report of success
+constexpr char kDone = '=';  // before the child's text; else an error follows
 
 }  // namespace
 
-Status write_report(const EndedJob& job) {
+Result<std::string> write_report(const EndedJob& job) {
   const Result<UniqueFd> directory =
       open_admin_directory(job.directory, job.directory);
   if (!directory) return directory.error();
-  return write_report_file(directory->get(), job.report, job.uid, job.format);
+  Status written =
+      write_report_file(directory->get(), job.report, job.uid, job.format);
+  if (!written) return std::move(written).error();
+  return std::string();
+}
+
+Result<std::string> pack_ended(const EndedJob& job) {
+  const Result<std::string> packed = pack_report(job.report);
+  if (!packed) return packed.error();
+  return to_hex(*packed);
 }
 
 void ReportQueue::add(EndedJob job) {
@@ -49,15 +59,14 @@ void ReportQueue::write_next() {
   waiting_.pop_front();
   const auto has_started = std::make_shared<bool>(false);
   ChildWork work;
-  work.what = kWhat;
+  work.what = work_.what;
   work.body = [this, job](int out) {
-    const Status written = write_(*job);
-    const std::string_view said =
-        written ? kWritten : std::string_view(written.error().message);
-    (void)!::write(out, said.data(), said.size());
+    const Result<std::string> done = work_.run(*job);
+    const std::string said = done ? kDone + *done : done.error().message;
+    (void)write_whole(out, said);
   };
   work.deadline_ms = kDeadline_ms;
-  work.max_bytes = kMaxMessageBytes;
+  work.max_bytes = work_.max_bytes;
   children_.start(work, [this, job, has_started](Result<std::string> said) {
     is_writing_ = false;
     if (*has_started) return on_written(*job, said);
@@ -73,12 +82,14 @@ void ReportQueue::write_next() {
 
 void ReportQueue::on_written(const EndedJob& job,
                              const Result<std::string>& said) {
-  const bool is_written = said && *said == kWritten;
-  if (!is_written) {
+  const bool is_done = said && said->starts_with(kDone);
+  if (!is_done) {
     log_error("job {}: report: {}", job.report.job_id,
               !said           ? said.error().message
               : said->empty() ? "its writer crashed"
                               : *said);
+  } else if (work_.done) {
+    work_.done(job, said->substr(1));
   }
   write_next();
 }
@@ -86,10 +97,9 @@ void ReportQueue::on_written(const EndedJob& job,
 void ReportQueue::tend(uint64_t now_ns) {
   write_next();
   if (dropped_ == 0 || now_ns < next_log_ns_) return;
-  log_error(
-      "{} reports are lost: {} wait already to be written; look whether "
-      "ReportDir hangs",
-      std::exchange(dropped_, 0), waiting_.size());
+  log_error("{} reports are lost: {} wait already for {}; {}",
+            std::exchange(dropped_, 0), waiting_.size(), work_.what,
+            work_.remedy);
   next_log_ns_ = now_ns + kDropsLogged_ns;
 }
 

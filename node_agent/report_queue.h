@@ -1,5 +1,6 @@
-// Writes the reports of ended jobs into ReportDir, one at a time in a child: a
-// slow or hung disk must delay neither recalls nor the end of penstockd. Not
+// Does something with the reports of ended jobs, one at a time in a child:
+// writes them into ReportDir, or packs them for controllers. A slow or hung
+// disk, or much work, must delay neither recalls nor the end of penstockd. Not
 // thread-safe.
 #pragma once
 
@@ -25,23 +26,33 @@ struct EndedJob {
   std::string directory;  // ReportDir
 };
 
+// Writes the report's files.
 // Errors: as write_report_file(), or why the directory cannot be opened.
-[[nodiscard]] Status write_report(const EndedJob& job);
+[[nodiscard]] Result<std::string> write_report(const EndedJob& job);
+// Returns the report as pack_report() does, as hexadecimal text.
+[[nodiscard]] Result<std::string> pack_ended(const EndedJob& job);
 
 class ReportQueue {
  public:
-  using Write = std::function<Status(const EndedJob&)>;
+  struct Work {
+    const char* what = "writing a report";  // as in ChildWork
+    // Runs in the child; its text goes to `done`.
+    std::function<Result<std::string>(const EndedJob&)> run = write_report;
+    size_t max_bytes = 4096;  // of that text or an error
+    // Called in penstockd; not after an error.
+    std::function<void(const EndedJob&, const std::string&)> done = nullptr;
+    const char* remedy = "look whether ReportDir hangs";  // if some are lost
+  };
 
-  // write runs in the child; a test may give another one. children must outlive
-  // this object, except for its final callbacks.
-  explicit ReportQueue(BoundedChildren& children, Write write = write_report)
-      : children_(children), write_(std::move(write)) {}
+  // children must outlive this object, except for its final callbacks.
+  ReportQueue(BoundedChildren& children, Work work)
+      : children_(children), work_(std::move(work)) {}
 
   // Takes a report. It replaces a waiting one of the same job: each step of a
   // job may end its last task. Drops it if kMaxWaiting wait already.
   void add(EndedJob job);
 
-  // Writes what had to wait for a hung writer or a failed fork, and logs how
+  // Does what had to wait for a hung writer or a failed fork, and logs how
   // many reports were dropped, at most once in kDropsLogged_ns. Call about once
   // a second.
   void tend(uint64_t now_ns);
@@ -60,7 +71,7 @@ class ReportQueue {
   void on_written(const EndedJob& job, const Result<std::string>& said);
 
   BoundedChildren& children_;
-  Write write_;
+  const Work work_;
   std::deque<EndedJob> waiting_;  // oldest first
   bool is_writing_ = false;
   bool is_held_up_ = false;  // no writer can be started; logged already

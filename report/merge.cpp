@@ -411,7 +411,8 @@ JobReport merge_reports(std::vector<JobReport> parts) {
 std::vector<JobReport> parts_of_last_run(std::vector<JobReport> parts) {
   std::stable_sort(parts.begin(), parts.end(),
                    [](const JobReport& a, const JobReport& b) {
-                     return a.start_unix_s > b.start_unix_s;
+                     return std::pair(a.start_unix_s, a.updated_unix_s) >
+                            std::pair(b.start_unix_s, b.updated_unix_s);
                    });
   std::vector<JobReport> out;
   std::string left_out;

@@ -17,11 +17,10 @@ namespace penstock {
 // REQUIRES: one part or more, of one run of the job (see parts_of_last_run()).
 JobReport merge_reports(std::vector<JobReport> parts);
 
-// Keeps the parts of the job's last run: of each node the latest part (the
-// first of equally late ones), if it
-// overlaps the time of the latest of all; a note of the latest names the nodes
-// of others. Parts of another user, or another job, than the latest one are
-// left out.
+// Keeps the parts of the job's last run: of each node the latest part (of equal
+// starts the last update, of equal updates the first one), if it overlaps the
+// time of the latest of all; a note of the latest names the nodes of others.
+// Parts of another user, or another job, than the latest one are left out.
 std::vector<JobReport> parts_of_last_run(std::vector<JobReport> parts);
 
 }  // namespace penstock

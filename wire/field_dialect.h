@@ -42,7 +42,8 @@ struct FieldDialect {
   double low = std::numeric_limits<double>::lowest();  // of every number
   double high = std::numeric_limits<double>::max();
   size_t text_bytes = SIZE_MAX;     // longer texts are cut
-  size_t printable_bytes = 0;       // not 0: texts are made printable()
+  size_t printable_bytes = 0;       // not 0: texts are made printable(), within
+                                    // their rule's bytes and these
   bool refuses_unknown = false;     // fields; else ignored
   const char* separator = nullptr;  // of a path; nullptr: paths are keys
   bool shows_index = false;         // in paths

@@ -115,7 +115,7 @@ bool FieldReader::read(const json& in, Step step, std::string& out,
   }
   out = in.get_ref<const std::string&>().substr(0, dialect_.text_bytes);
   if (dialect_.printable_bytes > 0) {
-    out = printable(out, dialect_.printable_bytes);
+    out = printable(out, std::min(dialect_.printable_bytes, rule.most));
   }
   return true;
 }

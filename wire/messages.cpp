@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "common/hex.h"
 #include "common/units.h"
 #include "wire/field_reader.h"
 #include "wire/field_writer.h"
@@ -32,6 +33,10 @@ template <>
 constexpr const char* kType<Beat> = "beat";
 template <>
 constexpr const char* kType<Resync> = "resync";
+template <>
+constexpr const char* kType<ReportPart> = "report_part";
+template <>
+constexpr const char* kType<ReportKept> = "report_kept";
 
 std::string allowed(const FieldFault& fault) {
   const std::string_view type = fault.type;
@@ -58,7 +63,7 @@ Error error_of(const FieldFault& fault) {
                0, fault.path + ": allowed: " + allowed(fault)};
 }
 
-constexpr FieldDialect kDialect = {.printable_bytes = kMaxMessageTextBytes,
+constexpr FieldDialect kDialect = {.printable_bytes = kMaxPackedText,
                                    .separator = ": ",
                                    .error_of = error_of};
 
@@ -81,6 +86,11 @@ Status check(const JobEnded& ended) {
   if (!ended.last || ended.last->id == ended.id) return Done{};
   return invalid(fmt::format("job_ended: last is of job {}, not of {}",
                              ended.last->id, ended.id));
+}
+
+Status check(const ReportPart& part) {
+  if (!part.packed.empty() && from_hex(part.packed)) return Done{};
+  return invalid("report_part: packed: allowed: hexadecimal digits in pairs");
 }
 
 template <class Whole, class Message>
@@ -130,6 +140,16 @@ Result<AgentMessage> read_agent_message(const std::string& type,
 Result<ControllerMessage> read_controller_message(const std::string& type,
                                                   const json& body) {
   return read(type, body, ControllerMessage());
+}
+
+std::string to_text(const ReportPart& part) {
+  return write_fields<json>(part).dump();
+}
+
+Result<ReportPart> read_report_part(std::string_view text) {
+  const json body = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!body.is_object()) return invalid("report_part: not an object");
+  return read_as<ReportPart, ReportPart>(body);
 }
 
 }  // namespace penstock

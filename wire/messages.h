@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace penstock {
 
 inline constexpr size_t kMaxParts = 4096;  // of one node
 inline constexpr size_t kMaxGrantPools = 64;
+inline constexpr size_t kMaxPackedText = 360'000;  // of a report part
 
 // The ranks of one job on the sender's node.
 struct JobPart {
@@ -102,8 +104,20 @@ struct Refused {
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 
-using AgentMessage =
-    std::variant<NodeHello, JobChanged, JobEnded, Heartbeat, Refused>;
+// The report of an ended run on the sender's node. Sent again until the
+// controller has answered ReportKept.
+struct ReportPart {
+  uint64_t id = 0;  // of the job
+  uint32_t uid = 0;
+  double started_unix_s = 0;  // there; tells the runs of a job apart
+  double updated_unix_s = 0;  // a later step of the run makes a later report
+  std::string packed;         // pack_report()'s bytes, hexadecimal
+
+  friend bool operator==(const ReportPart&, const ReportPart&) = default;
+};
+
+using AgentMessage = std::variant<NodeHello, JobChanged, JobEnded, Heartbeat,
+                                  Refused, ReportPart>;
 
 // ---- From a controller
 
@@ -165,7 +179,16 @@ struct Resync {
   friend bool operator==(const Resync&, const Resync&) = default;
 };
 
-using ControllerMessage = std::variant<NodeGrant, Beat, Resync>;
+// The report is on the controller's disk.
+struct ReportKept {
+  uint64_t id = 0;
+  double started_unix_s = 0;
+  double updated_unix_s = 0;
+
+  friend bool operator==(const ReportKept&, const ReportKept&) = default;
+};
+
+using ControllerMessage = std::variant<NodeGrant, Beat, Resync, ReportKept>;
 
 // An envelope's type and body.
 // NOLINTNEXTLINE(bugprone-exception-escape): moving a json throws nothing.
@@ -176,6 +199,11 @@ struct TypedBody {
 
 TypedBody body_of(const AgentMessage& message);
 TypedBody body_of(const ControllerMessage& message);
+
+// A report part as the text of its body, for a file.
+std::string to_text(const ReportPart& part);
+// Errors: as read_agent_message()'s
+[[nodiscard]] Result<ReportPart> read_report_part(std::string_view text);
 
 // Unknown fields are ignored.
 // Errors: kInvalidArgument  names the type, the field, and what is allowed

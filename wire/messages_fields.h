@@ -134,6 +134,22 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("term", it.term, {1, bounds::kMaxTerm});
 }
 
+template <class Visitor, ConstOrNot<ReportPart> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("id", it.id, {1, UINT32_MAX});
+  visit("uid", it.uid);
+  visit("started_unix_s", it.started_unix_s, {0, bounds::kMaxSeconds});
+  visit("updated_unix_s", it.updated_unix_s, {0, bounds::kMaxSeconds});
+  visit("packed", it.packed, {kMaxPackedText});
+}
+
+template <class Visitor, ConstOrNot<ReportKept> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("id", it.id, {1, UINT32_MAX});
+  visit("started_unix_s", it.started_unix_s, {0, bounds::kMaxSeconds});
+  visit("updated_unix_s", it.updated_unix_s, {0, bounds::kMaxSeconds});
+}
+
 template <class Visitor, ConstOrNot<Resync> Struct>
 void visit_fields(Visitor&, Struct&) {}
 

@@ -17,7 +17,8 @@ constexpr size_t kMaxCursorBytes = 128;
 constexpr size_t kMaxReasonBytes = 1000;
 
 // Of ControllerQuery::What.
-constexpr const char* kWhatNames[] = {"jobs", "nodes", "history", "totals"};
+constexpr const char* kWhatNames[] = {"jobs", "nodes", "history", "totals",
+                                      "reports"};
 const char* what_name(ControllerQuery::What what) {
   return kWhatNames[size_t(what)];
 }
@@ -29,7 +30,7 @@ constexpr const char* kCodeNames[] = {"invalid", "not_found",  "denied",
 
 std::string allowed(const FieldFault& fault) {
   const std::string_view type = fault.type;
-  if (type == "a name") return "jobs, nodes, history, totals";
+  if (type == "a name") return "jobs, nodes, history, totals, reports";
   if (type == "a number") return "a number from 0";
   if (type == "a text") {
     return fmt::format("a text of at most {} bytes", fault.most);

@@ -19,7 +19,7 @@ inline constexpr const char* kAnswerType = "answer";
 inline constexpr int kMaxQueryRows = 1000;  // of one answer
 
 struct ControllerQuery {
-  enum class What { kJobs, kNodes, kHistory, kTotals };
+  enum class What { kJobs, kNodes, kHistory, kTotals, kReports };
   What what = What::kJobs;
   std::optional<uint32_t> job_id;
   std::optional<uint32_t> uid;  // nullopt: all that the asker may see

@@ -46,6 +46,7 @@ class Penstock(CMakePackage):
     depends_on("py-pybind11@2.10:", type="build")
     depends_on("python@3.10:", type=("build", "link", "run"))
     depends_on("sqlite@3.37:")
+    depends_on("zlib-api")
     depends_on("systemd")
     depends_on("tomlplusplus")
     depends_on("xxhash")

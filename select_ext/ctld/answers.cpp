@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/hex.h"
 #include "common/units.h"
 #include "select_ext/ctld/stall_totals.h"
 #include "wire/history_row.h"
@@ -16,6 +17,8 @@ using nlohmann::json;
 constexpr uid_t kRoot = 0;
 // Limit of the rows; the rest of the envelope holds the other fields.
 constexpr size_t kMaxRowBytes = kMaxEnvelopeBytes * 3 / 4;
+// Reports that are read for a page.
+constexpr int kMostReports = 16;
 
 template <class T>
 json value_of(const std::optional<T>& value) {
@@ -167,9 +170,10 @@ Result<HistoryQuery> history_query(const ControllerQuery& query,
 }
 
 // Damage to the history is not the client's fault, so the code is changed.
-Result<std::vector<HistoryRow>> find_rows(const HistoryQuery& wanted,
-                                          const FindHistory& find_history) {
-  Result<std::vector<HistoryRow>> rows = find_history(wanted);
+template <class Rows, class Query>
+Rows find_rows(const Query& wanted,
+               const std::function<Rows(const Query&)>& find) {
+  Rows rows = find(wanted);
   if (rows || rows.error().code != Code::kInvalidArgument) return rows;
   return Error{
       Code::kUnavailable, 0,
@@ -198,6 +202,48 @@ Result<json> history_document(const ControllerQuery& query,
   return document;
 }
 
+// A page holds as many reports as fit; one always does.
+Result<json> reports_document(const ControllerQuery& query,
+                              const std::optional<uint32_t>& uid,
+                              const ClusterView& view,
+                              const FindReports& find_reports) {
+  if (!query.job_id) return invalid("query: job_id: reports are of one job");
+  ReportQuery wanted{.job_id = *query.job_id, .uid = uid};
+  wanted.limit = std::min(query.limit, kMostReports) + 1;
+  if (!query.after.empty()) {
+    const Result<uint64_t> cursor = parse_uint(query.after, 1, INT64_MAX);
+    if (!cursor) return bad_cursor();
+    wanted.after_row = int64_t(*cursor);
+  }
+  auto rows = find_rows(wanted, find_reports);
+  if (!rows) return std::move(rows).error();
+  if (rows->empty() && uid) {
+    const ReportQuery of_anybody{.job_id = wanted.job_id, .limit = 1};
+    const auto others = find_rows(of_anybody, find_reports);
+    if (others && !others->empty()) {
+      return Error{
+          Code::kPermissionDenied, 0,
+          fmt::format("job {} is not of user {}", wanted.job_id, *uid)};
+    }
+  }
+  Page page(wanted.limit - 1);
+  for (const ReportRow& row : *rows) {
+    const KeptReport& report = row.report;
+    // The query already filters by user; a bug there must not leak other rows.
+    if (uid && report.uid != *uid) continue;
+    if (!page.add({{"node", report.node},
+                   {"uid", report.uid},
+                   {"started_unix_s", report.started_unix_s},
+                   {"packed", to_hex(report.packed)}},
+                  std::to_string(row.row))) {
+      break;
+    }
+  }
+  json document = header("job_reports", view);
+  page.put_into(document, "reports");
+  return document;
+}
+
 // Only sums; no row leaves the controller.
 Result<json> totals_document(const ControllerQuery& query,
                              const ClusterView& view,
@@ -220,7 +266,8 @@ Result<json> totals_document(const ControllerQuery& query,
 
 Result<json> build_answer(const ControllerQuery& query, uid_t asker,
                           const ClusterView& view,
-                          const FindHistory& find_history) {
+                          const FindHistory& find_history,
+                          const FindReports& find_reports) {
   if (query.what == ControllerQuery::What::kTotals) {
     if (asker == kRoot) return totals_document(query, view, find_history);
     return Error{Code::kPermissionDenied, 0,
@@ -240,6 +287,9 @@ Result<json> build_answer(const ControllerQuery& query, uid_t asker,
   }
   if (query.what == ControllerQuery::What::kHistory) {
     return history_document(query, uid, view, find_history);
+  }
+  if (query.what == ControllerQuery::What::kReports) {
+    return reports_document(query, uid, view, find_reports);
   }
   if (!view.is_active) {
     return Error{Code::kUnavailable, 0,

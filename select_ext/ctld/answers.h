@@ -72,6 +72,8 @@ struct ClusterView {
 
 using FindHistory =
     std::function<Result<std::vector<HistoryRow>>(const HistoryQuery&)>;
+using FindReports =
+    std::function<Result<std::vector<ReportRow>>(const ReportQuery&)>;
 
 // Builds the document that `asker`, the uid of the query's credential, may see.
 // Users see their own jobs and all nodes; root sees everything, totals
@@ -85,6 +87,6 @@ using FindHistory =
 //         find_history's
 [[nodiscard]] Result<nlohmann::json> build_answer(
     const ControllerQuery& query, uid_t asker, const ClusterView& view,
-    const FindHistory& find_history);
+    const FindHistory& find_history, const FindReports& find_reports = {});
 
 }  // namespace penstock

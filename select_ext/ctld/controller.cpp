@@ -176,6 +176,15 @@ void Controller::take(const AgentSaid& said, const Refused& refused,
   (void)may_believe(said, now_s);
 }
 
+// A report is whole: it counts even if a message before it was lost.
+void Controller::take(const AgentSaid& said, const ReportPart& part,
+                      double now_s) {
+  (void)may_believe(said, now_s);
+  ClusterEvent event{ClusterEvent::Kind::kReport, said.node, part.id};
+  event.report = part;
+  events_.push_back(std::move(event));
+}
+
 void Controller::forget(int node) {
   const std::map<uint64_t, JobPart> parts = plan_.node(node).parts;
   plan_.remove_node(node);

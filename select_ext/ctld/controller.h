@@ -32,12 +32,19 @@ struct ToAgent {
 
 // An event for listeners such as the history; events come in order.
 struct ClusterEvent {
-  enum class Kind { kPartChanged, kPartEnded, kNodeSilent, kNodeHeard };
+  enum class Kind {
+    kPartChanged,
+    kPartEnded,
+    kReport,
+    kNodeSilent,
+    kNodeHeard
+  };
   Kind kind = Kind::kPartChanged;
   std::string node;
-  uint64_t job = 0;     // of kPartChanged and kPartEnded
-  JobPart part;         // the current state, or the last one
-  bool is_new = false;  // kPartChanged: the node had no part of the job
+  uint64_t job = 0;        // of kPartChanged, kPartEnded and kReport
+  JobPart part;            // the current state, or the last one
+  bool is_new = false;     // kPartChanged: the node had no part of the job
+  ReportPart report = {};  // of kReport
 };
 
 // A line for the log; the text names the node.
@@ -125,6 +132,7 @@ class Controller {
   void take(const AgentSaid& said, const JobEnded& ended, double now_s);
   void take(const AgentSaid& said, const Heartbeat& beat, double now_s);
   void take(const AgentSaid& said, const Refused& refused, double now_s);
+  void take(const AgentSaid& said, const ReportPart& part, double now_s);
   void hear_of_term(const std::string& node, uint64_t term, double silence_s,
                     double now_s);
   bool may_believe(const AgentSaid& said, double now_s);

@@ -72,6 +72,12 @@ Statement& Statement::bind(int index, std::string_view text) {
   return *this;
 }
 
+Statement& Statement::bind_blob(int index, std::string_view bytes) {
+  note(sqlite3_bind_blob(it_.get(), index + 1, bytes.data(), int(bytes.size()),
+                         SQLITE_TRANSIENT));
+  return *this;
+}
+
 Statement& Statement::bind_null(int index) {
   note(sqlite3_bind_null(it_.get(), index + 1));
   return *this;

@@ -24,6 +24,7 @@ class Statement {
   Statement& bind(int index, int64_t value);
   Statement& bind(int index, double value);
   Statement& bind(int index, std::string_view text);
+  Statement& bind_blob(int index, std::string_view bytes);
   template <class T>
   Statement& bind(int index, const std::optional<T>& value) {
     if (!value) return bind_null(index);
@@ -43,7 +44,7 @@ class Statement {
   bool is_null(int column) const;
   int64_t whole(int column) const;
   double number(int column) const;
-  std::string text(int column) const;
+  std::string text(int column) const;  // or the bytes of a blob
 
  private:
   friend class Database;

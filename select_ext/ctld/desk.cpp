@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "common/hex.h"
 #include "common/log.h"
 #include "select_ext/ctld/cluster_view.h"
 
@@ -32,6 +33,11 @@ EarlierFigures figures_of(const Profile& profile) {
       .relative_error = std::min(profile.relative_error, kMaxRelativeError)};
 }
 
+Error no_history() {
+  return Error{Code::kUnavailable, 0,
+               "the controller keeps no history; its log has the reason"};
+}
+
 }  // namespace
 
 Desk::Desk(EventLoop& loop, ControllerService& service, const Config& config,
@@ -59,6 +65,7 @@ void Desk::open_history() {
   HistoryOptions options;
   options.path = config_.history_file;
   options.retention_days = double(config_.history_retention_days);
+  options.report_retention_days = double(config_.report_retention_days);
   Result<std::unique_ptr<History>> history = History::open(
       options, [](const std::string& line) { log_warning("{}", line); });
   if (history) {
@@ -103,7 +110,17 @@ Status Desk::start_poller(SlurmPoller::MakeApi make_api) {
   return loop_.watch(poller_->ready_fd(), [this] { on_slurm(); });
 }
 
+// Only what its user sent can be wrong in it: it is checked when it is read.
+void Desk::keep_report(const ClusterEvent& event) {
+  const std::optional<std::string> packed = from_hex(event.report.packed);
+  if (!history_ || !packed) return;
+  history_->put(KeptReport{
+      uint32_t(event.report.id), event.node, event.report.started_unix_s,
+      event.report.updated_unix_s, event.report.uid, unix_s(), *packed});
+}
+
 void Desk::on_cluster(const ClusterEvent& event) {
+  if (event.kind == ClusterEvent::Kind::kReport) return keep_report(event);
   recorder_.on_cluster(event, unix_s());
   if (event.kind == ClusterEvent::Kind::kPartChanged && event.is_new &&
       event.part.in_cores) {
@@ -153,18 +170,28 @@ void Desk::record() {
     earlier_runs_.add(record);
     if (history_) history_->put(std::move(record));
   }
+  if (!history_) return;
+  for (const KeptReport& kept : history_->take_kept()) {
+    service_.send(kept.node, ReportKept{kept.job_id, kept.started_unix_s,
+                                        kept.updated_unix_s});
+  }
 }
 
 Status Desk::start_answers() {
   const auto find =
       [this](const HistoryQuery& wanted) -> Result<std::vector<HistoryRow>> {
     if (history_) return history_->find(wanted);
-    return Error{Code::kUnavailable, 0,
-                 "the controller keeps no history; its log has the reason"};
+    return no_history();
+  };
+  const auto find_reports =
+      [this](const ReportQuery& wanted) -> Result<std::vector<ReportRow>> {
+    if (history_) return history_->find_reports(wanted);
+    return no_history();
   };
   auto answerer = Answerer::start(
-      [find](const Answerer::Question& asked) {
-        return build_answer(asked.query, asked.arrived.uid, *asked.view, find);
+      [find, find_reports](const Answerer::Question& asked) {
+        return build_answer(asked.query, asked.arrived.uid, *asked.view, find,
+                            find_reports);
       },
       [this](const Arrived& question, const Result<nlohmann::json>& answer) {
         service_.answer(question, answer);

@@ -39,6 +39,7 @@ class Desk {
   void load_earlier_runs();
   [[nodiscard]] Status start_poller(SlurmPoller::MakeApi make_api);
   void on_cluster(const ClusterEvent& event);
+  void keep_report(const ClusterEvent& event);
   void on_slurm();
   void tell_earlier_runs();
   void record();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -17,6 +18,7 @@ constexpr double kDay_s = 86400;
 constexpr double kMinBetweenSetAsides_s = 60;
 constexpr double kIdlePruneInterval_s = 60;
 constexpr int64_t kMaxPrunedAtOnce = 1000;
+constexpr size_t kReportsAtOnce = 64;  // of a transaction
 
 // Errors that only the admin can fix; all others may be temporary.
 bool needs_admin(const Error& error) {
@@ -78,6 +80,29 @@ void History::drop_beyond_room() {
   }
 }
 
+void History::put(KeptReport report) {
+  const std::lock_guard lock(mutex_);
+  const auto same = std::find_if(
+      reports_.begin(), reports_.end(), [&](const KeptReport& other) {
+        return other.job_id == report.job_id && other.node == report.node &&
+               other.started_unix_s == report.started_unix_s;
+      });
+  // One that is being written stays: the writer removes as many as it wrote.
+  const bool is_known =
+      same != reports_.end() && same->updated_unix_s >= report.updated_unix_s;
+  if (is_known || report_bytes_ + report.packed.size() >
+                      options_.max_pending_report_bytes) {
+    return;
+  }
+  report_bytes_ += report.packed.size();
+  reports_.push_back(std::move(report));
+}
+
+std::vector<KeptReport> History::take_kept() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(kept_, {});
+}
+
 // ---- The writing thread
 
 void History::serve() {
@@ -105,9 +130,12 @@ void History::write_once() {
   std::vector<JobRecord> batch = take_batch();
   Status status = ensure_open();
   if (status && !batch.empty()) status = writer_->put(batch);
+  if (status) status = write_reports();
   if (status) status = prune(!batch.empty());
   if (status) return succeed(batch.size());
   put_back(std::move(batch));
+  // What is too old makes room on a full disk.
+  if (writer_ && status.error().code == Code::kLimit) (void)prune(true);
   if (status.error().code == Code::kIo) writer_.reset();
   if (is_damage(status.error())) {
     set_aside(status.error());
@@ -126,6 +154,29 @@ std::vector<JobRecord> History::take_batch() {
   order_.clear();
   writing_ = batch.size();
   return batch;
+}
+
+// A report waits until it is written: its agent sends it again meanwhile.
+Status History::write_reports() {
+  while (true) {
+    std::vector<KeptReport> reports;
+    {
+      const std::lock_guard lock(mutex_);
+      const size_t count = std::min(reports_.size(), kReportsAtOnce);
+      reports.assign(reports_.begin(), reports_.begin() + int64_t(count));
+    }
+    if (reports.empty()) return Done{};
+    if (Status written = writer_->put_reports(reports); !written)
+      return written;
+    const std::lock_guard lock(mutex_);
+    reports_.erase(reports_.begin(),
+                   reports_.begin() + int64_t(reports.size()));
+    for (KeptReport& report : reports) {
+      report_bytes_ -= report.packed.size();
+      report.packed.clear();
+      kept_.push_back(std::move(report));
+    }
+  }
 }
 
 // Records put in the meantime are newer and are kept.
@@ -189,8 +240,13 @@ Status History::prune(bool written) {
       writer_->prune(now_unix_s - options_.retention_days * kDay_s,
                      options_.max_jobs, kMaxPrunedAtOnce);
   if (!pruned) return std::move(pruned).error();
+  const Result<int64_t> reports = writer_->prune_reports(
+      now_unix_s - options_.report_retention_days * kDay_s,
+      options_.max_reports, kMaxPrunedAtOnce);
+  if (!reports) return reports.error();
   // If there is more to remove, the next write prunes again.
-  pruned_unix_s_ = *pruned == kMaxPrunedAtOnce ? 0 : now_unix_s;
+  const bool is_all = *pruned < kMaxPrunedAtOnce && *reports < kMaxPrunedAtOnce;
+  pruned_unix_s_ = is_all ? now_unix_s : 0;
   const std::lock_guard lock(mutex_);
   counts_.pruned += uint64_t(*pruned);
   return Done{};
@@ -222,7 +278,9 @@ void History::set_aside(const Error& error) {
 
 // ---- Reading
 
-Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
+template <class Rows, class Query>
+Rows History::read(Rows (HistoryFile::*search)(const Query&),
+                   const Query& query) {
   const std::lock_guard lock(reader_mutex_);
   if (!reader_) {
     Result<HistoryFile> file =
@@ -235,12 +293,20 @@ Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
     if (!limited) return std::move(limited).error();
     reader_.emplace(*std::move(file));
   }
-  Result<std::vector<HistoryRow>> rows = reader_->find(query);
+  Rows rows = ((*reader_).*search)(query);
   if (!rows && rows.error().code != Code::kUnavailable) {
     note_damage(rows.error());
     reader_.reset();
   }
   return rows;
+}
+
+Result<std::vector<HistoryRow>> History::find(const HistoryQuery& query) {
+  return read(&HistoryFile::find, query);
+}
+
+Result<std::vector<ReportRow>> History::find_reports(const ReportQuery& query) {
+  return read(&HistoryFile::find_reports, query);
 }
 
 // The writing thread will set the file aside.

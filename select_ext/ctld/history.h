@@ -1,5 +1,5 @@
-// The history of jobs. Its own thread writes it twice a second, so the
-// controller never waits for the disk.
+// The history of jobs, and their reports. Its own thread writes it twice a
+// second, so the controller never waits for the disk.
 #pragma once
 
 #include <condition_variable>
@@ -22,8 +22,11 @@ namespace penstock {
 struct HistoryOptions {
   std::string path;  // on a local disk: the write-ahead log needs one
   double retention_days = 365;
+  double report_retention_days = 90;
+  int64_t max_reports = 500'000;  // some 10 GB
   int64_t max_jobs = 1'000'000;
   size_t max_pending = 100'000;  // records not yet written
+  size_t max_pending_report_bytes = 32 << 20;
   int commit_every_ms = 500;
   int busy_timeout_ms = 500;  // limit of a write's wait for another lock
   int query_timeout_ms = 200;
@@ -55,10 +58,19 @@ class History {
   // Adds or replaces the run's record; never waits for the disk.
   void put(JobRecord record);
 
+  // Adds or replaces the report; never waits for the disk. It is dropped, and
+  // never kept, if max_pending_report_bytes wait already: its agent sends it
+  // again.
+  void put(KeptReport report);
+  // The reports that came to the disk since the last call, without their bytes.
+  std::vector<KeptReport> take_kept();
+
   // Errors: kUnavailable  the file is locked, or the search took longer than
   //                       query_timeout_ms
   //         kIo and others  the file cannot be read now
   [[nodiscard]] Result<std::vector<HistoryRow>> find(const HistoryQuery& query);
+  [[nodiscard]] Result<std::vector<ReportRow>> find_reports(
+      const ReportQuery& query);
 
   struct Counts {
     size_t pending = 0;
@@ -83,6 +95,9 @@ class History {
   [[nodiscard]] Status prune(bool written);
   std::vector<JobRecord> take_batch();
   void put_back(std::vector<JobRecord> batch);
+  [[nodiscard]] Status write_reports();
+  template <class Rows, class Query>
+  Rows read(Rows (HistoryFile::*search)(const Query&), const Query& query);
   void drop_beyond_room();
   void succeed(size_t records);
   void fail(const Error& error);
@@ -97,7 +112,10 @@ class History {
   std::map<Key, JobRecord> pending_;
   std::deque<Key> order_;  // keys of pending_, oldest first
   Counts counts_;
-  size_t writing_ = 0;  // records taken out for writing
+  size_t writing_ = 0;              // records taken out for writing
+  std::deque<KeptReport> reports_;  // not yet written
+  size_t report_bytes_ = 0;         // of these
+  std::vector<KeptReport> kept_;
   bool hurry_ = false;  // flush() waits
   bool stopping_ = false;
   std::optional<Error> damage_;  // found by a reader

@@ -135,14 +135,15 @@ Result<Statement*> HistoryFile::prepared(const std::string& sql) {
   return &statements_.emplace(sql, *std::move(statement)).first->second;
 }
 
-Status HistoryFile::put(const std::vector<JobRecord>& records) {
-  static const std::string* const kSql = new std::string(put_sql());
-  Result<Statement*> statement = prepared(*kSql);
+template <class Row, class Bind>
+Status HistoryFile::put_all(const std::string& sql,
+                            const std::vector<Row>& rows, const Bind& bind) {
+  Result<Statement*> statement = prepared(sql);
   if (!statement) return std::move(statement).error();
   if (Status begun = database_->run("BEGIN IMMEDIATE"); !begun) return begun;
   Status status = Done{};
-  for (const JobRecord& record : records) {
-    visit_columns(record, Binder{**statement});
+  for (const Row& row : rows) {
+    bind(**statement, row);
     if (Result<bool> done = (*statement)->step(); !done) {
       status = std::move(done).error();
       break;
@@ -153,6 +154,78 @@ Status HistoryFile::put(const std::vector<JobRecord>& records) {
   // which is harmless.
   if (!status) (void)database_->run("ROLLBACK");
   return status;
+}
+
+Status HistoryFile::put(const std::vector<JobRecord>& records) {
+  static const std::string* const kSql = new std::string(put_sql());
+  return put_all(*kSql, records,
+                 [](Statement& statement, const JobRecord& record) {
+                   visit_columns(record, Binder{statement});
+                 });
+}
+
+Status HistoryFile::put_reports(const std::vector<KeptReport>& reports) {
+  return put_all(
+      "INSERT INTO reports (job_id, node, started_unix_s, updated_unix_s, uid, "
+      "kept_unix_s, packed) VALUES (?,?,?,?,?,?,?) ON CONFLICT (job_id, node, "
+      "started_unix_s) DO UPDATE SET updated_unix_s=excluded.updated_unix_s, "
+      "uid=excluded.uid, kept_unix_s=excluded.kept_unix_s, "
+      "packed=excluded.packed "
+      "WHERE excluded.updated_unix_s > reports.updated_unix_s",
+      reports, [](Statement& statement, const KeptReport& report) {
+        statement.bind(0, int64_t(report.job_id))
+            .bind(1, std::string_view(report.node).substr(0, kMaxTextBytes))
+            .bind(2, report.started_unix_s)
+            .bind(3, report.updated_unix_s)
+            .bind(4, int64_t(report.uid))
+            .bind(5, report.kept_unix_s)
+            .bind_blob(6, report.packed);
+      });
+}
+
+Result<std::vector<ReportRow>> HistoryFile::find_reports(
+    const ReportQuery& query) {
+  Result<Statement*> prepared_query = prepared(
+      "SELECT id, job_id, node, started_unix_s, updated_unix_s, uid, "
+      "kept_unix_s, packed FROM reports WHERE job_id = ?1 AND (?2 IS NULL OR "
+      "uid = ?2) AND id > ?3 "
+      "ORDER BY id LIMIT ?4");
+  if (!prepared_query) return std::move(prepared_query).error();
+  Statement& statement = **prepared_query;
+  statement.bind(0, int64_t(query.job_id))
+      .bind(1, query.uid)
+      .bind(2, query.after_row)
+      .bind(3, int64_t(query.limit));
+  std::vector<ReportRow> rows;
+  while (true) {
+    Result<bool> row = statement.step();
+    if (!row) return std::move(row).error();
+    if (!*row) return rows;
+    KeptReport report;
+    report.job_id = uint32_t(statement.whole(1));
+    report.node = statement.text(2);
+    report.started_unix_s = statement.number(3);
+    report.updated_unix_s = statement.number(4);
+    report.uid = uint32_t(statement.whole(5));
+    report.kept_unix_s = statement.number(6);
+    report.packed = statement.text(7);
+    rows.push_back({statement.whole(0), std::move(report)});
+  }
+}
+
+Result<int64_t> HistoryFile::prune_reports(double before_unix_s,
+                                           int64_t max_reports,
+                                           int64_t max_rows) {
+  // Ids rise by one per report, so at most max_reports rows are above that one.
+  Result<Statement*> statement = prepared(
+      "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE "
+      "kept_unix_s < ?1 OR id <= (SELECT max(id) FROM reports) - ?2 LIMIT ?3)");
+  if (!statement) return std::move(statement).error();
+  (*statement)->bind(0, before_unix_s).bind(1, max_reports).bind(2, max_rows);
+  if (Result<bool> done = (*statement)->step(); !done) {
+    return std::move(done).error();
+  }
+  return database_->changed_rows();
 }
 
 Result<std::vector<HistoryRow>> HistoryFile::find(const HistoryQuery& query) {

@@ -29,6 +29,32 @@ struct HistoryRow {
   JobRecord job;
 };
 
+// A node's report of an ended run, as an agent sent it.
+struct KeptReport {
+  uint32_t job_id = 0;
+  std::string node;
+  double started_unix_s = 0;  // with job and node: its identity
+  double updated_unix_s = 0;  // of two, the later one counts
+  uint32_t uid = 0;
+  double kept_unix_s = 0;
+  std::string packed;  // bytes of pack_report()
+
+  friend bool operator==(const KeptReport&, const KeptReport&) = default;
+};
+
+struct ReportRow {
+  int64_t row = 0;
+  KeptReport report;
+};
+
+// Selects reports of one job, in the order in which they were first kept.
+struct ReportQuery {
+  uint32_t job_id = 0;
+  std::optional<uint32_t> uid;  // nullopt: any user's
+  int64_t after_row = 0;        // next page: rows above this id
+  int limit = 100;
+};
+
 class HistoryFile {
  public:
   // Creates the file and its tables if missing, and migrates older tables. A
@@ -45,6 +71,17 @@ class HistoryFile {
   // From now on this connection only reads, and a call of find() ends after
   // this time, with kUnavailable.
   [[nodiscard]] Status limit_to_reading(int milliseconds);
+  // Adds the reports, or replaces earlier ones of the same runs and nodes, in
+  // one transaction.
+  [[nodiscard]] Status put_reports(const std::vector<KeptReport>& reports);
+  [[nodiscard]] Result<std::vector<ReportRow>> find_reports(
+      const ReportQuery& query);
+  // Removes at most max_rows reports: those kept before before_unix_s, and the
+  // oldest beyond max_reports. Returns the number removed.
+  [[nodiscard]] Result<int64_t> prune_reports(double before_unix_s,
+                                              int64_t max_reports,
+                                              int64_t max_rows);
+
   // Removes at most max_rows records: those last seen before before_unix_s, and
   // the oldest beyond max_jobs. Returns the number removed.
   [[nodiscard]] Result<int64_t> prune(double before_unix_s, int64_t max_jobs,
@@ -54,6 +91,10 @@ class HistoryFile {
   explicit HistoryFile(std::unique_ptr<Database> database)
       : database_(std::move(database)) {}
   [[nodiscard]] Result<Statement*> prepared(const std::string& sql);
+  // Binds and runs the statement once for each row, in one transaction.
+  template <class Row, class Bind>
+  [[nodiscard]] Status put_all(const std::string& sql,
+                               const std::vector<Row>& rows, const Bind& bind);
 
   std::unique_ptr<Database> database_;
   std::map<std::string, Statement> statements_;  // prepared, by SQL text

@@ -80,6 +80,21 @@ ALTER TABLE jobs ADD COLUMN home_core_s REAL;
 ALTER TABLE jobs ADD COLUMN away_core_s REAL;
 ALTER TABLE jobs ADD COLUMN lent_core_s REAL;
 ALTER TABLE jobs ADD COLUMN floor_samples_per_s REAL;
+)sql",
+    // Reports of nodes.
+    R"sql(
+CREATE TABLE reports (
+  id INTEGER PRIMARY KEY,
+  job_id INTEGER NOT NULL,
+  node TEXT NOT NULL,
+  started_unix_s REAL NOT NULL,
+  updated_unix_s REAL NOT NULL,
+  uid INTEGER NOT NULL,
+  kept_unix_s REAL NOT NULL,
+  packed BLOB NOT NULL,
+  UNIQUE (job_id, node, started_unix_s)
+);
+CREATE INDEX reports_by_age ON reports (kept_unix_s);
 )sql"});
 constexpr int kHistoryVersion = kSteps.size();
 static_assert(kApplicationId == 1347310420);

@@ -37,6 +37,11 @@ class ControllerService {
   // Thread-safe.
   void answer(const Arrived& question, const Result<nlohmann::json>& document);
 
+  // Queues a message to an agent. If the queue is full it is lost.
+  void send(const std::string& node, const ControllerMessage& message) {
+    (void)link_->send(node, body_of(message));
+  }
+
   Controller& controller() { return controller_; }
 
  private:

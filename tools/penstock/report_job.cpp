@@ -14,12 +14,16 @@
 #include <set>
 #include <vector>
 
+#include "common/hex.h"
 #include "common/options.h"
 #include "common/unique_fd.h"
+#include "common/units.h"
 #include "report/html_report.h"
 #include "report/json.h"
 #include "report/merge.h"
+#include "report/packed.h"
 #include "tools/penstock/client.h"
+#include "tools/penstock/controller_client.h"
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
 #include "tools/penstock/replace_file.h"
@@ -111,17 +115,17 @@ Result<std::vector<std::string>> report_files(uint32_t job_id,
   return files;
 }
 
-struct FinishedParts {
+struct Parts {
   std::vector<JobReport> parts;
   std::vector<Error> faults;  // of parts that cannot be read
 };
 
-Result<FinishedParts> finished_parts(uint32_t job_id, const Config& config) {
+Result<Parts> finished_parts(uint32_t job_id, const Config& config) {
   const Result<std::vector<std::string>> files =
       report_files(job_id, config.report_dir);
   if (!files) return files.error();
   const uid_t writer = writer_of(config.report_dir);
-  FinishedParts out;
+  Parts out;
   for (const std::string& path : *files) {
     Result<JobReport> part = report_in(path, job_id, writer);
     if (part) {
@@ -142,14 +146,52 @@ Result<JobReport> running_report(uint32_t job_id, const Config& config) {
   return report;
 }
 
+// Adds the parts that a controller keeps; each has its own.
+Status add_parts_of(const ControllerAddress& address, uint32_t job_id,
+                    const Config& config, Credentials& credentials,
+                    Parts& out) {
+  ControllerQuery query;
+  query.what = ControllerQuery::What::kReports;
+  query.job_id = job_id;
+  const auto add = [&](const nlohmann::json& row) {
+    const auto packed = from_hex(row.at("packed").get<std::string>());
+    Result<JobReport> part =
+        packed ? unpack_report(*packed) : invalid("it is not hexadecimal");
+    if (part && part->job_id != job_id) {
+      part = invalid("it is of job " + std::to_string(part->job_id));
+    }
+    if (part) return out.parts.push_back(*std::move(part));
+    out.faults.push_back(std::move(part).error().wrap(
+        "that of " + printable(row.at("node").get<std::string>()) +
+        ", as penstockctld at " + address.to_string() + " keeps it"));
+  };
+  return ask_pages({{address}, trust_in_controllers(config)}, query,
+                   credentials, [&](const nlohmann::json& page) {
+                     for (const auto& row : page.at("reports")) add(row);
+                     return page.at("next").is_null() ? 0 : kMaxQueryRows;
+                   });
+}
+
+Parts kept_parts(uint32_t job_id, const Config& config) {
+  Parts out;
+  MungeCredentials credentials(config.munge_socket);
+  for (const ControllerAddress& address : config.controllers) {
+    Status asked = add_parts_of(address, job_id, config, credentials, out);
+    if (!asked) out.faults.push_back(std::move(asked).error());
+  }
+  return out;
+}
+
 // The error for a job that neither runs nor has a report file.
+// kept_faults: why controllers' parts are missing.
 Error no_report(const JobNumber& number, const Config& config,
-                const Error& running, const Error& finished) {
+                const Error& running, const Error& finished,
+                const std::vector<Error>& kept_faults) {
   std::string job = "job " + number.text;
-  if (finished.code == Code::kPermissionDenied ||
-      running.code == Code::kPermissionDenied) {
-    const Error& why =
-        finished.code == Code::kPermissionDenied ? finished : running;
+  std::vector<Error> all = {finished, running};
+  all.insert(all.end(), kept_faults.begin(), kept_faults.end());
+  for (const Error& why : all) {
+    if (why.code != Code::kPermissionDenied) continue;
     return Error{Code::kPermissionDenied, 0,
                  job + ": only its user may read its report (" + why.message +
                      "); ask as that user, or as root"};
@@ -158,6 +200,9 @@ Error no_report(const JobNumber& number, const Config& config,
   if (const Result<KnownJob> known = ask_slurm(number);
       known && known->state == "PENDING") {
     return Error{Code::kNotFound, 0, job + ": has not started yet (PENDING)"};
+  }
+  if (!kept_faults.empty()) {
+    return Error(kept_faults.front()).wrap(job + ": no report here");
   }
   std::string hint =
       running.code == Code::kNotFound
@@ -172,26 +217,33 @@ Error no_report(const JobNumber& number, const Config& config,
 
 // The parts that ran elsewhere, if this machine has their files, and the part
 // that runs here. Parts that cannot be read are named in the notes.
+// asks_controllers: false to save their time-outs while the job runs here.
 Result<JobReport> any_report(const JobNumber& number, uint32_t job_id,
-                             const Config& config) {
+                             const Config& config, bool asks_controllers) {
   Result<JobReport> running = running_report(job_id, config);
-  Result<FinishedParts> finished = finished_parts(job_id, config);
-  if (!running && !finished) {
-    return no_report(number, config, running.error(), finished.error());
+  Result<Parts> finished = finished_parts(job_id, config);
+  Parts kept;
+  if (!running || asks_controllers) kept = kept_parts(job_id, config);
+  if (!running && !finished && kept.parts.empty()) {
+    return no_report(number, config, running.error(), finished.error(),
+                     kept.faults);
   }
   std::vector<JobReport> parts;
+  std::vector<Error> faults;
+  const auto add = [&](Parts& from) {
+    std::move(from.parts.begin(), from.parts.end(), std::back_inserter(parts));
+    std::move(from.faults.begin(), from.faults.end(),
+              std::back_inserter(faults));
+  };
   if (running) parts.push_back(*std::move(running));  // before its file
-  if (finished) {
-    std::move(finished->parts.begin(), finished->parts.end(),
-              std::back_inserter(parts));
-  }
+  if (finished) add(*finished);
+  add(kept);  // after the files, whose time lines are finer
   JobReport report = merge_reports(parts_of_last_run(std::move(parts)));
-  if (!finished) return report;
-  for (const Error& fault : finished->faults) {
+  for (const Error& fault : faults) {
     // Of another user: a job that had the number before.
     if (fault.code == Code::kPermissionDenied) continue;
     if (report.notes.size() >= kMaxReportNotes) break;
-    report.notes.push_back("a part is missing: " + fault.message);
+    report.notes.push_back("a part is missing, or may be: " + fault.message);
   }
   return report;
 }
@@ -222,15 +274,21 @@ Status run_report(const ReportArguments& arguments, const Config& config,
                   Terminal& terminal) {
   const Result<uint32_t> job_id = own_number(arguments.job);
   if (!job_id) return job_id.error();
-  Result<JobReport> report = any_report(arguments.job, *job_id, config);
+  const auto ask = [&] {
+    return any_report(arguments.job, *job_id, config, !arguments.follow);
+  };
+  Result<JobReport> report = ask();
   while (report && report->running && arguments.follow) {
     if (!arguments.json) start_view(terminal);
     print(*report, arguments.json, terminal);
     end_view(terminal);
     // penstockd writes the file before it forgets the job.
-    report = any_report(arguments.job, *job_id, config);
+    report = ask();
     // The job wanted no report: it ends without a file.
-    if (!report && report.error().code == Code::kNotFound) return Done{};
+    if (!report && (report.error().code == Code::kNotFound ||
+                    report.error().code == Code::kUnavailable)) {
+      return Done{};
+    }
   }
   if (!report) return std::move(report).error();
   if (!arguments.html_file.empty()) {

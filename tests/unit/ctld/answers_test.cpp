@@ -397,5 +397,62 @@ TEST_CASE("invalid cursors are refused") {
   }
 }
 
+// Reports of job 7 by as many nodes, of user 1000.
+FindReports reports_of(int64_t nodes, size_t bytes) {
+  return [=](const ReportQuery& query) -> Result<std::vector<ReportRow>> {
+    std::vector<ReportRow> rows;
+    for (int64_t row = query.after_row + 1; row <= nodes; ++row) {
+      if (query.job_id != 7 || query.uid.value_or(1000) != 1000) break;
+      if (rows.size() == size_t(query.limit)) break;
+      rows.push_back({row,
+                      {7, "n" + std::to_string(row), 5.5, 6.5, 1000, 9,
+                       std::string(bytes, '\x0f')}});
+    }
+    return rows;
+  };
+}
+
+TEST_CASE("a job's reports are read page by page") {
+  ControllerQuery query = about(What::kReports);
+  query.job_id = 7;
+  for (const auto& [nodes, bytes] :
+       {std::pair<int64_t, size_t>{3, 2}, {200, 10}, {5, 180'000}}) {
+    std::vector<std::string> seen;
+    query.after = "";
+    while (true) {
+      const auto page = build_answer(query, 1000, cluster_view(), no_history,
+                                     reports_of(nodes, bytes));
+      REQUIRE(page);
+      CHECK((*page)["kind"] == "job_reports");
+      CHECK(page->dump().size() < kMaxEnvelopeBytes);
+      for (const json& row : (*page)["reports"]) {
+        seen.push_back(row["node"]);
+        CHECK(row["packed"].get<std::string>().size() == 2 * bytes);
+        CHECK(row["started_unix_s"] == 5.5);
+      }
+      if ((*page)["next"].is_null()) break;
+      query.after = (*page)["next"];
+    }
+    CHECK(seen.size() == size_t(nodes));
+    CHECK(std::set(seen.begin(), seen.end()).size() == seen.size());
+  }
+}
+
+TEST_CASE("reports of another user's job are denied, and root sees them") {
+  ControllerQuery query = about(What::kReports);
+  query.job_id = 7;
+  const auto ask = [&](uid_t asker) {
+    return build_answer(query, asker, cluster_view(), no_history,
+                        reports_of(2, 2));
+  };
+  CHECK((*ask(0))["reports"].size() == 2);
+  CHECK(ask(1001).error().code == Code::kPermissionDenied);
+  CHECK(ask(1001).error().message == "job 7 is not of user 1001");
+  query.job_id = 8;  // nobody's
+  CHECK((*ask(1001))["reports"].empty());
+  query.job_id.reset();
+  CHECK(ask(0).error().code == Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace penstock

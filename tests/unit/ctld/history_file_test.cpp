@@ -218,6 +218,19 @@ TEST_CASE("a history of version 2 is migrated with all its rows") {
   CHECK(rows->front().job == now);
 }
 
+TEST_CASE("a history of version 3 is migrated with all its rows") {
+  Scratch scratch;
+  database_of(scratch.file("h"),
+              read_text(std::string(PENSTOCK_FIXTURES) + "/version_3.sql"));
+  HistoryFile file = open_file(scratch.file("h"));
+  const auto rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 2);
+  CHECK(*(*rows)[1].job.run.wall_s == 3600.5);
+  CHECK((*rows)[0].job.run == RunTotals());
+  CHECK(file.find_reports({.job_id = 100})->empty());
+}
+
 TEST_CASE("a failed migration leaves the file unchanged") {
   Scratch scratch;
   // An existing table makes the second step fail.
@@ -245,7 +258,7 @@ TEST_CASE(
   for (const Row& row :
        {Row{"PRAGMA application_id=1347310420; PRAGMA user_version=99;"
             "CREATE TABLE jobs (x);",
-            "version 99, this penstockctld knows those up to 3"},
+            "version 99, this penstockctld knows those up to 4"},
         Row{"CREATE TABLE jobs (x);", "another program's database"},
         Row{"PRAGMA application_id=5; CREATE TABLE t (x);",
             "another program's database"},
@@ -354,6 +367,67 @@ TEST_CASE("kinds ignore numbers, and hashes are FNV-1a") {
   CHECK(job_kind("train", "/t.sh") != job_kind("trainer", "/t.sh"));
   CHECK(job_kind("a1", "") == "a#:cbf29ce484222325");
   CHECK(job_kind(std::string(5000, 'x'), "").size() == 128 + 1 + 16);
+}
+
+KeptReport report_of(uint32_t job, const std::string& node) {
+  return {job, node, 5.25, 6, 1000, 100, std::string("\0\xff bytes", 8)};
+}
+
+TEST_CASE("reports are read back as written, those of one job and user") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  KeptReport other = report_of(7, "n3");
+  other.uid = 1001;
+  REQUIRE(file.put_reports(std::vector{report_of(7, "n1"), report_of(8, "n1"),
+                                       report_of(7, "n2"), other}));
+  const auto all = file.find_reports(ReportQuery{.job_id = 7});
+  REQUIRE(all);
+  REQUIRE(all->size() == 3);
+  CHECK((*all)[0].report == report_of(7, "n1"));
+  CHECK((*all)[1].report == report_of(7, "n2"));
+  CHECK(file.find_reports(ReportQuery{.job_id = 7, .uid = 1001})->size() == 1);
+  CHECK(file.find_reports(ReportQuery{.job_id = 7, .uid = 7})->empty());
+  const auto rest =
+      file.find_reports(ReportQuery{.job_id = 7, .after_row = (*all)[0].row});
+  CHECK(rest->size() == 2);
+  CHECK(file.find_reports(ReportQuery{.job_id = 7, .limit = 2})->size() == 2);
+}
+
+TEST_CASE("a later report replaces that of the same run and node") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  KeptReport newer = report_of(7, "n1"), rerun = newer;
+  newer.packed = "newer";
+  newer.updated_unix_s += 1;
+  rerun.started_unix_s += 1;
+  REQUIRE(file.put_reports(std::vector{report_of(7, "n1"), newer, rerun}));
+  const auto found = file.find_reports(ReportQuery{.job_id = 7});
+  REQUIRE(found->size() == 2);
+  CHECK((*found)[0].report.packed == "newer");
+  // An earlier one, and the same again, change nothing.
+  KeptReport again = newer;
+  again.kept_unix_s += 1000;
+  REQUIRE(file.put_reports(std::vector{report_of(7, "n1"), again}));
+  CHECK((*file.find_reports(ReportQuery{.job_id = 7}))[0].report == newer);
+}
+
+TEST_CASE("old reports are removed, some at once") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  std::vector<KeptReport> reports;
+  for (uint32_t job = 1; job <= 10; ++job) {
+    reports.push_back(report_of(job, "n1"));
+    reports.back().kept_unix_s = job;
+  }
+  REQUIRE(file.put_reports(reports));
+  CHECK(*file.prune_reports(6, 100, 3) == 3);
+  CHECK(*file.prune_reports(6, 100, 30) == 2);
+  CHECK(*file.prune_reports(6, 100, 30) == 0);
+  CHECK(file.find_reports(ReportQuery{.job_id = 5})->empty());
+  CHECK(file.find_reports(ReportQuery{.job_id = 6})->size() == 1);
+  CHECK(*file.prune_reports(6, 2, 30) == 3);  // of too many, the oldest
+  CHECK(file.find_reports(ReportQuery{.job_id = 8})->empty());
+  CHECK(file.find_reports(ReportQuery{.job_id = 9})->size() == 1);
 }
 
 }  // namespace

@@ -181,6 +181,74 @@ TEST_CASE("retention removes rows beside the writing") {
   CHECK(rows->back().job.job_id == 2001);
 }
 
+KeptReport report_of(uint32_t job, size_t bytes = 100) {
+  return {job, "n1", 5.5, 6.5, 1000, unix_s(), std::string(bytes, 'x')};
+}
+
+std::vector<uint32_t> kept_by(History& history) {
+  std::vector<uint32_t> jobs;
+  for (const KeptReport& report : history.take_kept()) {
+    jobs.push_back(report.job_id);
+  }
+  return jobs;
+}
+
+TEST_CASE("a report counts as kept once it is on the disk") {
+  Scratch scratch;
+  Said said;
+  auto history = open_history(quick(scratch.file("h")), said);
+  for (uint32_t job = 1; job <= 200; ++job) history->put(report_of(job));
+  std::vector<uint32_t> jobs;
+  wait_for("all to be kept", [&] {
+    for (const uint32_t job : kept_by(*history)) jobs.push_back(job);
+    return jobs.size() == 200;
+  });
+  CHECK(jobs.front() == 1);
+  CHECK(jobs.back() == 200);
+  CHECK(history->find_reports(ReportQuery{.job_id = 200})->size() == 1);
+  CHECK(kept_by(*history).empty());
+}
+
+TEST_CASE("reports that find no room are dropped, and not kept") {
+  Scratch scratch;
+  Said said;
+  HistoryOptions options = quick(scratch.file("h"));
+  options.commit_every_ms = 60'000;
+  options.max_pending_report_bytes = 1000;
+  auto history = open_history(options, said);
+  for (uint32_t job = 1; job <= 4; ++job) history->put(report_of(job, 300));
+  REQUIRE(history->flush(kPatience_ms));
+  wait_for("three to be kept", [&] {
+    return history->find_reports(ReportQuery{.job_id = 3})->size() == 1;
+  });
+  CHECK(kept_by(*history) == std::vector<uint32_t>{1, 2, 3});
+  history->put(report_of(4, 300));  // its agent sends it again
+  REQUIRE(history->flush(kPatience_ms));
+  wait_for("the fourth", [&] {
+    return history->find_reports(ReportQuery{.job_id = 4})->size() == 1;
+  });
+}
+
+TEST_CASE("reports have a retention of their own") {
+  Scratch scratch;
+  Said said;
+  HistoryOptions options = quick(scratch.file("h"));
+  options.report_retention_days = 90;
+  auto history = open_history(options, said);
+  KeptReport old = report_of(1);
+  old.kept_unix_s -= 91 * 86400;
+  history->put(old);
+  history->put(report_of(2));
+  history->put(recent(3));
+  wait_for("the new one", [&] {
+    return history->find_reports(ReportQuery{.job_id = 2})->size() == 1;
+  });
+  wait_for("the old one to go", [&] {
+    history->put(recent(3));  // each write prunes
+    return history->find_reports(ReportQuery{.job_id = 1})->empty();
+  });
+}
+
 std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -342,6 +410,7 @@ TEST_CASE(
     fill(disk.path + "/ballast");
   }
   for (uint32_t id = 2; id <= 300; ++id) history->put(recent(id));
+  history->put(report_of(7, 20'000));
   // The failure is counted before it is logged.
   wait_for("the failure",
            [&] { return history->counts().failing && !said.lines().empty(); });
@@ -350,9 +419,12 @@ TEST_CASE(
   CHECK_THAT(said.lines().front(),
              ContainsSubstring("jobs go on") && ContainsSubstring(disk.path));
   CHECK(history->counts().pending + written >= 299);
+  CHECK(kept_by(*history).empty());
   std::filesystem::remove(disk.path + "/ballast");
   REQUIRE(history->flush(kPatience_ms));
   CHECK(count_of(*history, {.limit = 1000}) == (full_at_start ? 299 : 300));
+  wait_for("the report",
+           [&] { return kept_by(*history) == std::vector<uint32_t>{7}; });
   CHECK(said.lines().size() <= 3);
   CHECK_THAT(said.lines().back(), ContainsSubstring("is writable again"));
 }

@@ -10,6 +10,8 @@
 #include <functional>
 
 #include "common/clock.h"
+#include "common/hex.h"
+#include "report/packed.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/cgroup/temp_dir.h"
 #include "tests/unit/node_agent/hung_directory.h"
@@ -26,10 +28,10 @@ const std::string kNode = "n1";
 
 class Reports {
  public:
-  explicit Reports(ReportQueue::Write write = write_report)
+  explicit Reports(ReportQueue::Work work = {})
       : loop_(*EventLoop::create()),
         children_(loop_),
-        queue(children_, std::move(write)) {
+        queue(children_, std::move(work)) {
     ::signal(SIGCHLD, SIG_IGN);
   }
   ~Reports() { children_.end_all(); }
@@ -79,7 +81,7 @@ class Reports {
 };
 
 // Hangs for job 1 and writes the others.
-Status hang_for_job_1(const EndedJob& job) {
+Result<std::string> hang_for_job_1(const EndedJob& job) {
   while (job.report.job_id == 1) ::pause();
   return write_report(job);
 }
@@ -94,8 +96,26 @@ TEST_CASE("reports are written one after another") {
   for (uint32_t id : {1, 2, 3}) CHECK(reports.has(id));
 }
 
+TEST_CASE("a packed report comes back as text") {
+  std::string packed;
+  Reports reports({.what = "packing a report",
+                   .run = pack_ended,
+                   .max_bytes = 2 * kMaxPackedBytes + 1,
+                   .done = [&](const EndedJob& job, const std::string& text) {
+                     CHECK(job.report.job_id == 1);
+                     packed = text;
+                   }});
+  reports.queue.add(reports.job(1, "name"));
+  reports.finish();
+  const auto bytes = from_hex(packed);
+  REQUIRE(bytes);
+  const auto report = unpack_report(*bytes);
+  REQUIRE(report);
+  CHECK(report->job_name == "name");
+}
+
 TEST_CASE("a job's newer report replaces one that waits") {
-  Reports reports(hang_for_job_1);
+  Reports reports({.run = hang_for_job_1});
   reports.queue.add(reports.job(1));
   for (const char* name : {"first", "second"}) {
     reports.queue.add(reports.job(2, name));
@@ -137,7 +157,7 @@ TEST_CASE("a hung directory keeps one writer, and the others wait") {
 
 TEST_CASE("reports that do not fit are dropped, and logged once a minute") {
   test::Logged log;
-  Reports reports(hang_for_job_1);
+  Reports reports({.run = hang_for_job_1});
   reports.queue.add(reports.job(1));
   const auto drop = [&](size_t count) {
     for (size_t i = 0; i < count; ++i) {

@@ -17,7 +17,7 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
       "LendIdle=no\nLendAcross=account\nAwayYields=no\nMoveProcesses=always\n"
       "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
       "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=0-3\n"
-      "HistoryFile=/h/file\nHistoryRetention=30\n"
+      "HistoryFile=/h/file\nHistoryRetention=30\nReportRetention=7\n"
       "SubmitTable=/g\nSubmitSocket=/h\nSubmitNodeCores=24\n"
       "SubmitNodeBandwidth=2G\nSubmitOvercommit=1.5\n"
       "SubmitComment=comment\nSubmitModel=res50\n"
@@ -55,6 +55,7 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
                            "ManagedCPUs=0-3",
                            "HistoryFile=/h/file",
                            "HistoryRetention=30",
+                           "ReportRetention=7",
                            "SubmitTable=/g",
                            "SubmitSocket=/h",
                            "SubmitNodeCores=24",

@@ -73,6 +73,8 @@ TEST_CASE("every message arrives unchanged") {
   travels(JobEnded{6.5, 7, full_part()});
   travels(Heartbeat{6.5, 33, 4, 0.5});
   travels(Refused{17, 3, 33});
+  travels(ReportPart{7, 1000, 1780000000.25, 1780000001, "00ff7e"});
+  travels(ReportPart{7, 1000, 0, 0, std::string(kMaxPackedText, 'a')});
   comes_back(NodeGrant{33,
                        4,
                        1780000000.25,
@@ -82,6 +84,25 @@ TEST_CASE("every message arrives unchanged") {
                        {{"scratch", 1e8, 2, 16, 8e8}}});
   comes_back(Beat{33});
   comes_back(Resync{});
+  comes_back(ReportKept{7, 1780000000.25, 1780000001});
+}
+
+TEST_CASE("a report part is read back from its text") {
+  const ReportPart part{7, 1000, 1780000000.25, 0, "00ff7e"};
+  CHECK(*read_report_part(to_text(part)) == part);
+  for (const char* text : {"", "7", "{}", "{\"id\": 7", "[]"}) {
+    CAPTURE(text);
+    CHECK_FALSE(read_report_part(text));
+  }
+}
+
+TEST_CASE("a report part is hexadecimal text of bounded size") {
+  for (const std::string& packed :
+       {std::string(), std::string("0"), std::string("0g"), std::string("0F"),
+        std::string(kMaxPackedText + 2, '0')}) {
+    CHECK_THAT(error_of(body_of(AgentMessage(ReportPart{7, 0, 1, 1, packed}))),
+               ContainsSubstring("packed"));
+  }
 }
 
 TEST_CASE("fields of a later release are ignored") {
