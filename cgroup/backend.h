@@ -67,7 +67,7 @@ struct JobGroups {
 // What became of a group's processes for want of memory.
 struct MemoryKills {
   uint64_t killed = 0;       // processes, since the group's creation
-  uint64_t limit_bytes = 0;  // 0: none
+  uint64_t limit_bytes = 0;  // that they met; 0: none
 };
 
 // Pressure stall information of a group ("some"): time since the group's

@@ -10,6 +10,17 @@ namespace {
 // The kernel writes a number of pages near 2^63 for "no limit".
 constexpr uint64_t kNoMemoryLimit = uint64_t{1} << 62;
 
+// Whether the group or one above it, up to the job's, has met its limit. The
+// kernel also kills where the machine has no memory left.
+bool has_met_limit(const CgroupFs& fs, std::string group) {
+  while (!job_group_of(group).empty()) {
+    const auto failures = fs.read_file(group + "/memory.failcnt");
+    if (failures && !failures->starts_with("0")) return true;
+    group.resize(group.rfind('/'));
+  }
+  return false;
+}
+
 }  // namespace
 
 JobGroups V1Backend::job_groups_of(const ProcCgroups& groups) const {
@@ -34,7 +45,8 @@ Result<MemoryKills> V1Backend::memory_kills(
   MemoryKills out;
   out.killed = keyed_figure(*control, "oom_kill").value_or(0);
   const auto limit = keyed_figure(*stat, "hierarchical_memory_limit");
-  if (limit && *limit < kNoMemoryLimit) out.limit_bytes = *limit;
+  const bool has_limit = limit && *limit < kNoMemoryLimit;
+  if (has_limit && has_met_limit(*tree_.fs, group)) out.limit_bytes = *limit;
   return out;
 }
 

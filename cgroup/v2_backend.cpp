@@ -240,6 +240,8 @@ Result<MemoryKills> V2Backend::memory_kills(
   if (!events) return events.error();
   MemoryKills out;
   out.killed = keyed_figure(*events, "oom_kill").value_or(0);
+  // The kernel also kills where the machine has no memory left.
+  if (keyed_figure(*events, "oom").value_or(0) == 0) return out;
   const auto limit = tree_.fs->read_file(group + "/memory.max");  // or "max"
   out.limit_bytes =
       limit ? keyed_figure("max " + *limit, "max").value_or(0) : 0;

@@ -86,7 +86,9 @@ CpuSet GpuWatch::cpus_near_gpus_of(const Job& job) const {
 }
 
 GpusOfJob GpuWatch::gpus_of(const Job& job) const {
-  const bool is_watched = wants_use_ && is_fresh(monotonic_ns());
+  const uint64_t now_ns = monotonic_ns();
+  const bool is_watched =
+      wants_use_ && is_fresh(now_ns) && has_new_task(job, now_ns);
   return gpus_of_lists(is_watched ? use_ : GpuUse(), gpu_lists(job));
 }
 

@@ -242,18 +242,19 @@ void LaunchDoctor::look_at_end(Job& job) const {
   job.launch_watch.add_kills(window);
 }
 
-// Of the job's CPUs, the programs' time that neither its own processes nor the
-// borrowers of its CPUs used. Both include time on other CPUs and in the
-// kernel, so that this is too little rather than too much.
+// Of the job's CPUs, the programs' time that its own processes did not use.
+// Their time on other CPUs counts too, so that this is too little rather than
+// too much. 0 where others may use its CPUs: nobody knows on which CPU a
+// borrower was.
 double LaunchDoctor::outside_cores(const Job& job, double user_cores,
                                    double lent_cores) const {
-  if (!idle_ || shares_cpus(job)) return 0;
+  if (!idle_ || lent_cores > 0 || shares_cpus(job)) return 0;
   double computed = 0;
   for (int cpu : job.cpus().cpus()) {
     const auto share = idle_->user_shares().find(cpu);
     if (share != idle_->user_shares().end()) computed += share->second;
   }
-  return std::max(0.0, computed - user_cores - lent_cores);
+  return std::max(0.0, computed - user_cores);
 }
 
 bool LaunchDoctor::shares_cpus(const Job& job) const {

@@ -75,7 +75,7 @@ Lines lines_for_cpus(const LaunchWindow& it, double cpus_per_task) {
 
 Found tasks_pinned(const LaunchWindow& it) {
   if (!is_full(it) || it.step_cpus <= it.task_cpus) return std::nullopt;
-  if (it.leaves_siblings && works(it)) {
+  if (it.leaves_siblings && is_starved(it) && delay_share(it) >= kCrowded) {
     const bool is_batch = it.launch == Launch::kBatch;
     return LaunchProblem{
         LaunchFault::kTasksPinned,

@@ -78,6 +78,13 @@ std::vector<DuePart> PartQueue::due(double now_s, size_t most) {
   return out;
 }
 
+void PartQueue::drop(const PartKey& key) {
+  const auto found = parts_.find(key);
+  if (found == parts_.end()) return;
+  if (found->second.kept_by.empty()) ++lost_;
+  parts_.erase(found);
+}
+
 void PartQueue::hurry(size_t controller) {
   for (auto& [key, state] : parts_) {
     if (state.kept_by.contains(controller)) continue;

@@ -64,7 +64,7 @@ class PartQueue {
   void identify(const PartKey& key, double updated_unix_s);
 
   // Lets the part go, as its file is gone.
-  void drop(const PartKey& key) { lost_ += parts_.erase(key); }
+  void drop(const PartKey& key);
 
   size_t size() const { return parts_.size(); }
   uint64_t lost() const { return lost_; }  // let go before a controller had it

@@ -94,6 +94,7 @@ CREATE TABLE reports (
   packed BLOB NOT NULL,
   UNIQUE (job_id, node, started_unix_s)
 );
+CREATE INDEX reports_by_job ON reports (job_id);
 CREATE INDEX reports_by_age ON reports (kept_unix_s);
 )sql"});
 constexpr int kHistoryVersion = kSteps.size();

@@ -101,6 +101,11 @@ Result<JobNumber> parse_job_number(std::string_view text) {
   return out;
 }
 
+std::string state_of(const JobNumber& number) {
+  const Result<KnownJob> found = by_scontrol(number);
+  return found ? found->state : "";
+}
+
 Result<KnownJob> ask_slurm(const JobNumber& number) {
   Result<KnownJob> found = by_scontrol(number);
   if (found) return found;

@@ -26,6 +26,10 @@ struct KnownJob {
   std::string state;  // "PENDING"
 };
 
+// The job's state as slurmctld has it, such as "RUNNING"; "": slurmctld knows
+// the job no longer, or does not answer within five seconds.
+std::string state_of(const JobNumber& number);
+
 // What Slurm knows of a job: scontrol's answer, or sacct's for one that has
 // ended long ago. Each gets five seconds.
 // Errors: kNotFound     neither knows it, or they are not installed

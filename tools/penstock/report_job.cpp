@@ -237,8 +237,19 @@ Result<JobReport> any_report(const JobNumber& number, uint32_t job_id,
   };
   if (running) parts.push_back(*std::move(running));  // before its file
   if (finished) add(*finished);
+  const bool has_kept = !kept.parts.empty();
   add(kept);  // after the files, whose time lines are finer
+  const bool runs_here = parts.front().running;
   JobReport report = merge_reports(parts_of_last_run(std::move(parts)));
+  const std::string state = runs_here || !has_kept ? "" : state_of(number);
+  if (state == "RUNNING" || state == "PENDING" || state == "SUSPENDED") {
+    report.notes.insert(report.notes.begin(),
+                        "the job is " + state +
+                            ": these are parts of steps that have ended, or of "
+                            "an earlier run; its nodes report on the present "
+                            "one");
+    if (report.notes.size() > kMaxReportNotes) report.notes.pop_back();
+  }
   for (const Error& fault : faults) {
     // Of another user: a job that had the number before.
     if (fault.code == Code::kPermissionDenied) continue;

@@ -102,6 +102,8 @@ TEST_CASE("a group's killed processes are counted, with its memory limit") {
   machine.tree().write("memory" + job + "/memory.stat",
                        "cache 5\nhierarchical_memory_limit 4096\n");
   CHECK(backend.memory_kills(job)->killed == 3);
+  CHECK(backend.memory_kills(job)->limit_bytes == 0);  // it was not met
+  machine.tree().write("memory" + job + "/memory.failcnt", "12\n");
   CHECK(backend.memory_kills(job)->limit_bytes == 4096);
   machine.tree().write("memory" + job + "/memory.stat",
                        "hierarchical_memory_limit 9223372036854771712\n");

@@ -221,6 +221,9 @@ TEST_CASE("a job's killed processes are counted, with its memory limit") {
   CHECK(node.backend->memory_kills(node.job())->limit_bytes == 0);
   write("/memory.max", "4096\n");
   CHECK(node.backend->memory_kills(node.job())->limit_bytes == 4096);
+  write("/memory.events", "low 0\noom 0\noom_kill 2\n");  // by the machine
+  CHECK(node.backend->memory_kills(node.job())->limit_bytes == 0);
+  write("/memory.events", "low 0\noom 2\noom_kill 2\n");
   write("/memory.max", "max\n");
   CHECK(node.backend->memory_kills(node.job())->limit_bytes == 0);
 }

@@ -150,11 +150,15 @@ TEST_CASE("tasks that have one hardware thread of each core are named") {
   LaunchWindow window = starved();
   window.leaves_siblings = true;
   window.step_cpus = 4;
+  window.loader_delay_cores = 1.65;
   const auto found = launch_problems(window);
   REQUIRE(found.size() == 1);
   CHECK(found[0].fault == LaunchFault::kTasksPinned);
   CHECK(found[0].lines ==
         std::vector<std::string>{"#SBATCH --hint=multithread"});
+  LaunchWindow fed = window;  // as its user wants it
+  fed.waits = 0;
+  CHECK(launch_problems(fed).empty());
   window.loader_cores = 0.5;  // it does not use what it has
   CHECK(launch_problems(window).empty());
 }
