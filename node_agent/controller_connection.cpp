@@ -171,8 +171,7 @@ void ControllerConnection::send_reports() {
   if (std::exchange(reports_lost_, lost) == lost) return;
   log_warning(
       "{} reports of ended jobs never reached a controller: more than {} "
-      "waited, "
-      "or their files in StateDir are damaged",
+      "waited, or their files in StateDir are damaged",
       lost, PartQueue::kMaxParts);
 }
 

@@ -219,15 +219,9 @@ class EmbeddedCluster:
             lines += slurm_files.private_tmp_lines(self.directory)
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition,
-            counted_gres=counted_gres)
-        self._add_cgroup_lines()
+            counted_gres=counted_gres, cgroup_lines=self._cgroup_lines)
         slurm_files.write_plugstack(self.directory, plugins,
                                     self._plugin_arguments)
-
-    def _add_cgroup_lines(self):
-        with open(f"{self.directory}/cgroup.conf", "a",
-                  encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in self._cgroup_lines)
 
     def _write_submit_files(self):
         """Returns the lines of slurm.conf that load the plugin."""

@@ -72,8 +72,7 @@ class NodesCluster(embedded.EmbeddedCluster):
         lines = [*lines, *self._write_submit_files()]
         self.cpus = slurm_files.write_slurm_files(
             self.directory, self.node, cpus, lines, partition, self.nodes,
-            counted_gres, self._addresses())
-        self._add_cgroup_lines()
+            counted_gres, self._addresses(), self._cgroup_lines)
         for name in ["", *self.nodes]:
             slurm_files.write_plugstack(self.directory, plugins,
                                         self._plugin_arguments, name)

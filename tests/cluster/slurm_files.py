@@ -157,7 +157,8 @@ def system_plugin_dir():
 
 
 def write_slurm_files(directory, node, cpus, extra_lines, partition,
-                      names=None, counted_gres=(), addresses=None):
+                      names=None, counted_gres=(), addresses=None,
+                      cgroup_lines=()):
     """Writes all files that Slurm's daemons read; returns the CPU count.
 
     names: names of several nodes, each with its own slurm.NAME.conf, which
@@ -165,7 +166,9 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
 
     counted_gres: (name, count) of GRES without devices.
 
-    addresses: the controller's, and one for each name; None: loopback."""
+    addresses: the controller's, and one for each name; None: loopback.
+
+    cgroup_lines: of cgroup.conf, where later lines win."""
     layout, count = topology(cpus)
     gres = [("gpu", count), *counted_gres]
     lines = list(extra_lines)
@@ -199,7 +202,8 @@ def write_slurm_files(directory, node, cpus, extra_lines, partition,
         write(f"{directory}/slurm.{name}.conf",
               SLURM_CONF.format(plugstack_of=f".{name}", **fields))
     write(f"{directory}/cgroup.conf",
-          CGROUP_CONF.format(plugin=hierarchy.plugin()) + systemd_timeout())
+          CGROUP_CONF.format(plugin=hierarchy.plugin()) + systemd_timeout()
+          + "".join(f"{line}\n" for line in cgroup_lines))
     write_gpus(directory, count)
     return count
 
