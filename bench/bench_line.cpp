@@ -27,9 +27,9 @@ struct BenchLine {
   int budget_s = 120;  // of each analysis
   // Of exchange:
   std::vector<std::string> parts = {"selection", "1g", "10g", "memory"};
-  std::string costs_dir;  // "": exchange-costs
-  std::string database;   // of lmdb; "": generated databases
-  std::string peers_dir;  // of loader; "": only Debian's loaders
+  std::string costs_dir;              // "": exchange-costs
+  std::string database;               // of lmdb; "": generated databases
+  std::string peers_dir;              // of loader; "": only Debian's loaders
   std::vector<std::string> programs;  // of unmodified
   BenchCtldArguments ctld;
   int submissions = 1000;
@@ -40,18 +40,21 @@ void add_name(CLI::App* command, BenchLine& it) {
       ->add_option(
           "NAME", it.name,
           "advice: jobs that do what their reports advise; allocator: time and "
-          "loss of solves and rounding; analyze: what-if against real runs; cache: the sample cache and the page cache; "
+          "loss of solves and rounding; analyze: what-if against real runs; "
+          "cache: the sample cache and the page cache; "
           "ctld: the controller under a storm of jobs; exchange: methods to "
           "exchange gradients over MPI; lmdb: the LMDB reader over MPI and "
           "stock LMDB; loader: the loader and other loaders; memory: training "
-          "with less memory; staging: jobs that prepare batches together; "
+          "with less memory; observe: what Mode=observe says that lending "
+          "would "
+          "gain, against what it gains; staging: jobs that prepare batches "
+          "together; "
           "submit: costs of the job submit plugin; unmodified: training "
           "programs that know nothing of Penstock")
       ->required()
-      ->check(
-          CLI::IsMember({"advice", "allocator", "analyze", "cache", "ctld", "exchange",
-                         "lmdb", "loader", "memory", "staging", "submit",
-                         "unmodified"}));
+      ->check(CLI::IsMember({"advice", "allocator", "analyze", "cache", "ctld",
+                             "exchange", "lmdb", "loader", "memory", "observe",
+                             "staging", "submit", "unmodified"}));
 }
 
 void add_script_options(CLI::App* command, BenchLine& it) {
@@ -65,10 +68,12 @@ void add_script_options(CLI::App* command, BenchLine& it) {
   command
       ->add_option(
           "--rounds", it.rounds,
-          "advice: of each job [1]; analyze: of real runs [3]; cache: epochs of each figure [5]; "
+          "advice: of each job [1]; analyze: of real runs [3]; cache: epochs "
+          "of each figure [5]; "
           "exchange: of all ways [11]; lmdb: pairs of runs [11]; "
           "loader: of all loaders [7]; memory: of all ways to train [5]; "
-          "staging: of all jobs [5]; unmodified: of all programs [5]")
+          "observe: of each set [3]; staging: of all jobs [5]; unmodified: of "
+          "all programs [5]")
       ->check(CLI::Range(1, 100));
   command
       ->add_option("--budget", it.budget_s, "analyze: seconds of each analysis")
@@ -143,7 +148,7 @@ int usual_rounds(const std::string& name) {
   if (name == "advice") return 1;
   if (name == "exchange" || name == "lmdb") return 11;
   if (name == "loader") return 7;
-  return name == "analyze" ? 3 : 5;
+  return name == "analyze" || name == "observe" ? 3 : 5;
 }
 
 // The words of a benchmark that is a script.

@@ -36,11 +36,14 @@ class Reader {
 
   Status read(const SettingLine& line) {
     const ConfigKey* key = find_key(line.settings[0].key);
-    if (key && !key->store) return read_pool(line);
+    if (key && !key->store) {
+      return lower_case(key->name) == "mode" ? read_mode(line)
+                                             : read_pool(line);
+    }
     if (line.settings.size() > 1)
       return refuse(line.settings[1],
-                    "second setting on the line; allowed: one (only a Pool "
-                    "line has Path, Bandwidth and Shared)");
+                    "second setting on the line; allowed: one (only Pool and "
+                    "Mode lines have several)");
     return read_key(key, line.settings[0], line.number);
   }
 
@@ -52,6 +55,16 @@ class Reader {
     if (!is_new) return given_twice(setting, first->second);
     Status status = key->store(setting.value, config_);
     if (!status) return refuse(setting, status.error().message);
+    return Done{};
+  }
+
+  Status read_mode(const SettingLine& line) {
+    if (config_.modes.size() >= kMaxModeRules)
+      return refuse(line.settings[0], "too many lines; allowed: " +
+                                          std::to_string(kMaxModeRules));
+    Result<ModeRule> rule = parse_mode_rule(line.settings);
+    if (!rule) return std::move(rule).error();
+    config_.modes.push_back(*std::move(rule));
     return Done{};
   }
 

@@ -1,5 +1,5 @@
 // penstock.conf: Slurm-style "Key=value" lines, one setting per line. (A Pool
-// line also has Path, Bandwidth and Shared.) '#' begins a comment, double
+// or Mode line has several.) '#' begins a comment, double
 // quotes enclose a value with spaces, a trailing backslash continues a line.
 // Keys are case-insensitive. Documented in docs/man/penstock.conf.5.
 // Pure, except for load_config().
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/mode_rules.h"
 #include "common/policy.h"
 #include "common/result.h"
 
@@ -55,6 +56,7 @@ struct Config {
   std::string profile_dir = "/etc/slurm/penstock.profiles.d";
   std::string cgroup_root = "/sys/fs/cgroup";  // mount point of v1 or v2
   std::string cgroup_name = "penstock";
+  std::vector<ModeRule> modes;  // at most kMaxModeRules; see mode_of()
   Policy policy = kDefaultPolicy;
   bool default_auto = false;
   bool watch = true;
@@ -108,8 +110,8 @@ struct Config {
 // Parses and validates the text of a file; file_name is for messages only.
 // Errors: kInvalidArgument  "FILE:LINE: Key=value: why; what is allowed".
 //   LINE is the first line of a continued one. Unknown and duplicate keys are
-//   errors; for a duplicate the message names both lines. Pool may be repeated,
-//   with a different name and path.
+//   errors; for a duplicate the message names both lines. Mode may be repeated,
+//   and Pool with a different name and path.
 [[nodiscard]] Result<Config> parse_config(std::string_view text,
                                           const std::string& file_name);
 

@@ -159,6 +159,12 @@ std::string pool_lines(const Config& config) {
   return lines;
 }
 
+std::string mode_lines(const Config& config) {
+  std::string lines;
+  for (const ModeRule& rule : config.modes) lines += mode_line(rule) + "\n";
+  return lines.empty() ? "Mode=on\n" : lines;
+}
+
 Status store_controllers(const std::string& value, Config& config) {
   auto controllers = parse_controllers(value);
   if (!controllers)
@@ -185,6 +191,7 @@ const std::vector<ConfigKey>& config_keys() {
       path("ProfileDir", &Config::profile_dir),
       path("CgroupRoot", &Config::cgroup_root),
       text("CgroupName", &Config::cgroup_name, is_config_name, kNameRule),
+      {"Mode", nullptr, mode_lines},
       word<Policy>("Policy", &Config::policy, policies()),
       word<bool>("Default", &Config::default_auto,
                  {{"auto", true}, {"off", false}}),

@@ -13,7 +13,7 @@ namespace penstock {
 struct ConfigKey {
   const char* name;
   // Stores a value. Errors: kInvalidArgument  "why; what is allowed". Empty for
-  // Pool, whose line has several settings.
+  // Pool and Mode, whose lines have several settings.
   std::function<Status(const std::string& value, Config& config)> store;
   // The lines of config_text().
   std::function<std::string(const Config& config)> lines;

@@ -97,7 +97,7 @@ struct penstock_hint_page {
   uint32_t magic;
   uint32_t version;
   uint32_t sequence;
-  uint32_t loader_threads; /* number that can run at once; at least 1 */
+  uint32_t loader_threads; /* number that can run at once; 0: no hint */
   uint64_t grant_version;  /* grows with every change of the grant */
   uint64_t granted_millicores;
   uint64_t rate_bytes_per_s; /* 0: no limit */

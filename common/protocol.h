@@ -69,8 +69,8 @@ struct penstock_wire_options {
   uint32_t batch;          /* samples */
   uint32_t weight_milli;   /* 1000 = 1.0 */
   uint32_t watch;          /* penstock_watch */
-  char model[256]; /* a profile's name, or an absolute path */
-  char match[64];  /* pattern of the loader's name or command line */
+  char model[256];         /* a profile's name, or an absolute path */
+  char match[64];          /* pattern of the loader's name or command line */
 };
 
 struct penstock_task_start {
@@ -116,13 +116,14 @@ struct penstock_job_start {
   struct penstock_header header;
   uint32_t job_id;
   uint32_t reserved;
-  char account[64]; /* as slurmd knows it; "" for none */
+  char account[64];   /* as slurmd knows it; "" for none */
+  char partition[64]; /* the same */
 };
 
 struct penstock_hello {
   struct penstock_header header;
   uint32_t api_version; /* PENSTOCK_PAGE_VERSION of the job's library */
-  uint32_t unasked; /* 1: a hook sends it, in a script that does not */
+  uint32_t unasked;     /* 1: a hook sends it, in a script that does not */
 };
 
 struct penstock_thread {

@@ -20,6 +20,7 @@ constexpr uint64_t kBeat_ms = 1000;
 constexpr uint64_t kRefresh_ms = 500;
 // With process events, a rescan only makes up for lost ones.
 constexpr double kRescan_s = 10;
+constexpr double kEstimate_s = 5;
 constexpr uint64_t kCacheSweep_ms = 10000;
 // Less than the guardian's patience.
 constexpr uint64_t kLastWrites_ms = 2000;
@@ -232,9 +233,10 @@ void Agent::reload(Config config) {
   pools_.look_up();
   look_at_report_dir();
   if (server_) server_->set_limits({node_.config.max_weight});
-  pools_.attach_all();
   (void)node_.machine.loop.set_period(sample_timer_,
                                       node_.config.sample_period_ms);
+  off_switch_.look_at_modes();
+  pools_.attach_all();
   rebalancer_.rebalance(GrantCause::kReload);
   gpus_.look_for_gpus(GrantCause::kReload);
   system_cpus_.look_again();
@@ -264,7 +266,17 @@ void Agent::on_sample_timer() {
   packer_.tend(now_ns);
   lifecycle_.tidy(now_ns);
   scan_all_at_times(now_ns);
+  estimate_at_times(now_ns);
   rebalancer_.after_sample(now_ns);
+}
+
+void Agent::estimate_at_times(uint64_t now_ns) {
+  const bool is_due = double(now_ns - estimated_ns_) * kNs >= kEstimate_s;
+  if (is_due) estimated_ns_ = now_ns;
+  for (auto& [id, job] : node_.registry.jobs()) {
+    if (!job.observed || job.tasks.empty()) continue;
+    if (is_due || !job.would_have) reporter_.estimate(job);
+  }
 }
 
 void Agent::sample_jobs(uint64_t now_ns) {

@@ -59,6 +59,7 @@ class Agent {
   void on_sample_timer();
   void sample_jobs(uint64_t now_ns);
   void scan_all_at_times(uint64_t now_ns);
+  void estimate_at_times(uint64_t now_ns);
   void refresh_groups();
   void look_for_clean_up();
   void sweep_caches();
@@ -92,6 +93,7 @@ class Agent {
 
   uint64_t sampled_ns_ = 0;
   uint64_t scanned_all_ns_ = 0;
+  uint64_t estimated_ns_ = 0;
   uint32_t clean_ups_ = 0;  // the guardian's clean-ups handled so far
   int sample_timer_ = -1;
   bool refresh_failed_ = false;  // the failure has been logged already

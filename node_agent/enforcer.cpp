@@ -34,6 +34,20 @@ double bytes_per_s_of(const Job& job, const PlannedGrant& grant) {
   return grant.bytes_per_s <= 0 ? asked : std::min(asked, grant.bytes_per_s);
 }
 
+// Grants are per job, hints per rank. All ranks progress at one rate, so each
+// gets an equal part.
+Hint hint_of(const Job& job) {
+  const PlannedGrant& grant = job.grant;
+  const uint32_t ranks = job.ranks();
+  Hint hint;
+  hint.loader_threads = (grant.loader_threads + ranks - 1) / ranks;
+  const double cores = (grant.home_cores + grant.away_cores) / double(ranks);
+  hint.granted_millicores = uint64_t(std::llround(cores * 1000.0));
+  hint.rate_bytes_per_s = as_limit(bytes_per_s_of(job, grant) / double(ranks));
+  hint.kernel_limited = job.reads.limit_bytes_per_s > 0;
+  return hint;
+}
+
 // Logs once, because every tick may retry. kNotFound is no error: the job's
 // thread or group has just ended.
 void complain(Job& job, const char* what, const Status& status) {
@@ -71,17 +85,8 @@ void Enforcer::set_limit(Job& job, const std::string& device,
   job.reads.limit_device = bytes_per_s == 0 ? "" : device;
 }
 
-// Grants are per job, hints per rank. All ranks progress at one rate, so each
-// gets an equal part.
 void Enforcer::publish_hints(Job& job) {
-  const PlannedGrant& grant = job.grant;
-  const uint32_t ranks = job.ranks();
-  Hint hint;
-  hint.loader_threads = (grant.loader_threads + ranks - 1) / ranks;
-  const double cores = (grant.home_cores + grant.away_cores) / double(ranks);
-  hint.granted_millicores = uint64_t(std::llround(cores * 1000.0));
-  hint.rate_bytes_per_s = as_limit(bytes_per_s_of(job, grant) / double(ranks));
-  hint.kernel_limited = job.reads.limit_bytes_per_s > 0;
+  const Hint hint = job.observed ? Hint() : hint_of(job);
   for (auto& [pid, task] : job.tasks) {
     for (Rank& rank : task.ranks) rank.pages.publish(hint);
   }

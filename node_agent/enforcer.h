@@ -44,7 +44,8 @@ class Enforcer {
   // lent CPU left. For a task that is about to exec on these CPUs.
   void vacate(Job& job, const CpuSet& cpus);
 
-  // Writes the job's grant into the hint pages of its ranks.
+  // Writes the job's grant into the hint pages of its ranks; of an observed
+  // job, that there is no hint.
   void publish_hints(Job& job);
 
   // Brings the unit home if it is away. Threads that cannot be moved stay away

@@ -12,6 +12,7 @@
 #include "common/protocol.h"
 #include "node_agent/job_state.h"
 #include "node_agent/plan/course.h"
+#include "node_agent/plan/imagined.h"
 #include "node_agent/plan/launch_watch.h"
 #include "node_agent/plan/not_lent.h"
 #include "node_agent/plan/planner.h"
@@ -56,7 +57,9 @@ struct Job {
   JobId id = 0;
   uid_t uid = 0;
   bool managed = false;
-  bool stopped = false;  // suspended; see note_stopped()
+  bool observed = false;       // changed in nothing; see Node::acts_for()
+  bool was_acted_for = false;  // in a part of its run
+  bool stopped = false;        // suspended; see note_stopped()
   penstock_wire_options options{};
   std::string name;
   double started_unix_s = 0;
@@ -74,6 +77,10 @@ struct Job {
   MissingCores missing;
   Loan loan;
   Lending lending;
+  // While it is observed, and Penstock is not switched off.
+  std::optional<ImaginedLoans> imagined;
+  ImaginedTotals imagined_totals;
+  std::optional<WouldHave> would_have;  // as last estimated
 
   PageSums ended;  // sums of exited tasks
   Widest widest;

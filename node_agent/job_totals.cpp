@@ -4,6 +4,27 @@
 
 namespace penstock {
 
+namespace {
+
+// Sampling begins a moment after the start, and ends before the end: a job that
+// was never acted for was observed all the time.
+void add_imagined(const JobReport& report, const Job& job, RunTotals& run) {
+  const ImaginedTotals& totals = job.imagined_totals;
+  if (job.was_acted_for) {
+    run.observed_s = totals.observed_s();
+  } else if (!totals.empty()) {
+    run.observed_s = report.breakdown.wall_s;
+  }
+  run.would_borrow_core_s = totals.borrowed_core_s();
+  run.would_lend_core_s = totals.lent_core_s();
+  if (!report.would_have || !report.would_have->saved_s) return;
+  run.would_save_s = report.would_have->saved_s->value;
+  run.would_save_low_s = report.would_have->saved_s->low;
+  run.would_save_high_s = report.would_have->saved_s->high;
+}
+
+}  // namespace
+
 RunTotals run_totals(const JobReport& report, const Job& job) {
   RunTotals run;
   const Breakdown& breakdown = report.breakdown;
@@ -21,6 +42,7 @@ RunTotals run_totals(const JobReport& report, const Job& job) {
     run.home_core_s = job.totals.home_cpu_s;
     run.away_core_s = job.totals.away_cpu_s;
     run.lent_core_s = job.totals.lent_cpu_s;
+    add_imagined(report, job, run);
   }
   if (report.floor_rate && report.ranks > 0) {
     run.floor_samples_per_s = *report.floor_rate / report.ranks;

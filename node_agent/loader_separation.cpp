@@ -5,7 +5,7 @@
 namespace penstock {
 
 void LoaderSeparation::decide(Job& job, Task& task) const {
-  if (job.options.threads == 0) return;
+  if (job.options.threads == 0 || !node_.acts_for(job)) return;
   bool shared = false;
   for (auto& [id, other_job] : node_.registry.jobs()) {
     for (auto& [pid, other] : other_job.tasks) {
@@ -15,8 +15,7 @@ void LoaderSeparation::decide(Job& job, Task& task) const {
       if (&other == &task || of_script) continue;
       if ((other.home.affinity & task.home.affinity).empty()) continue;
       shared = true;
-      put_together(other);
-      other.loader_cpus = CpuSet();
+      give_up(other);
     }
   }
   if (shared) {
@@ -29,7 +28,7 @@ void LoaderSeparation::decide(Job& job, Task& task) const {
 }
 
 void LoaderSeparation::keep_apart(Task& task) const {
-  if (task.loader_cpus.empty() || node_.is_off()) return;
+  if (task.loader_cpus.empty()) return;
   // Without a loader, as between epochs, the trainer may use all CPUs.
   if (task.units.empty()) return put_together(task);
   std::set<pid_t> loaders;
@@ -59,6 +58,11 @@ void LoaderSeparation::put_together(Task& task) const {
       if (split.has_part(mask)) mask = split.cpus;
     }
   }
+}
+
+void LoaderSeparation::give_up(Task& task) const {
+  put_together(task);
+  task.loader_cpus = CpuSet();
 }
 
 void LoaderSeparation::undo(const SavedTask& task) const {

@@ -12,9 +12,10 @@ class LoaderSeparation {
   explicit LoaderSeparation(Node& node)
       : node_(node), splitter_(node.machine.proc, node.machine.sched) {}
 
-  // Decides for a new task whether its loader gets CPUs of its own. If tasks'
-  // CPUs overlapped, their loaders would all get the same few CPUs: none of
-  // these tasks is then separated.
+  // Decides for a task, if Penstock acts for its job and nothing is decided
+  // yet, whether its loader gets CPUs of its own. If tasks' CPUs overlapped,
+  // their loaders would all get the same few CPUs: none of these tasks is then
+  // separated.
   void decide(Job& job, Task& task) const;
 
   // Moves new threads to their side. Call after each scan.
@@ -22,6 +23,9 @@ class LoaderSeparation {
 
   // Gives all threads of the task all of its CPUs.
   void put_together(Task& task) const;
+
+  // The same for good, until decide().
+  void give_up(Task& task) const;
 
   // Undoes the separation that an earlier penstockd made.
   void undo(const SavedTask& task) const;

@@ -31,6 +31,9 @@ Answer MeasuredLimits::on_limit(const penstock_limit& asked, const Peer& peer) {
   }
   if (!job.managed) return refuse(ENOENT, "the job is not managed");
   if (node_.is_off()) return refuse(EAGAIN, "Penstock is off on this node");
+  if (job.observed) {
+    return refuse(EAGAIN, "Mode=observe in penstock.conf: nothing is changed");
+  }
   if (asked.ends == 1) {
     end(job);
     return Answer{};

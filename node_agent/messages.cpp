@@ -43,8 +43,9 @@ Status check_task_start(const penstock_task_start& start,
 
 Status check_job_start(const penstock_job_start& start) {
   if (start.job_id == 0) return invalid("job_id: 0; allowed: 1 and up");
-  if (!is_printable(fixed_text(start.account))) {
-    return invalid("account: not printable");
+  if (!is_printable(fixed_text(start.account)) ||
+      !is_printable(fixed_text(start.partition))) {
+    return invalid("account or partition: not printable");
   }
   return Done{};
 }

@@ -25,6 +25,17 @@ bool Node::manages(const penstock_wire_options& options) const {
   return config.default_auto || asks_for_management(options);
 }
 
+bool Node::observes(JobId job) const {
+  if (config.modes.empty()) return false;
+  ModeSubject subject;
+  subject.node = machine.node;
+  subject.job_id = job;
+  const JobOrigin origin = origins.of(job);
+  if (origin != JobOrigin{}) subject.account = origin.account;
+  if (!origin.partition.empty()) subject.partition = origin.partition;
+  return mode_of(config.modes, subject) == Mode::kObserve;
+}
+
 int Node::pool_of(const Job& job) const {
   if (config.pools.empty() || !job.managed) return -1;
   if (job.costs.profile && !job.costs.profile->pool.empty()) {
@@ -69,7 +80,7 @@ std::vector<SavedTask> Node::saved_tasks() const {
     for (const auto& [pid, task] : job.tasks) {
       saved.push_back({task.start, task.home, job.started_unix_s,
                        task.loader_cpus, task.split_threads.users,
-                       accounts.of(id), hanging_processes(task)});
+                       origins.of(id), hanging_processes(task)});
     }
   }
   return saved;

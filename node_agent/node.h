@@ -12,7 +12,7 @@
 #include "common/config.h"
 #include "common/event_loop.h"
 #include "node_agent/cpu_idle.h"
-#include "node_agent/plan/job_accounts.h"
+#include "node_agent/plan/job_origins.h"
 #include "node_agent/plan/latency.h"
 #include "node_agent/registry.h"
 #include "node_agent/state_file.h"
@@ -46,7 +46,7 @@ struct Node {
   Machine machine;
   Config config;
   Registry registry;
-  JobAccounts accounts;
+  JobOrigins origins;
   // Set while Penstock is off: jobs are watched, and have only what Slurm gave
   // them.
   std::optional<double> off_since_unix_s;
@@ -59,6 +59,11 @@ struct Node {
   LatencyRecord launch_latency;
 
   bool is_off() const { return off_since_unix_s.has_value(); }
+  // False: the job has what Slurm gave it, and nothing else. While Penstock is
+  // off, and for jobs that are only observed.
+  bool acts_for(const Job& job) const { return !is_off() && !job.observed; }
+  // By the Mode lines and what is known of the job now.
+  bool observes(JobId job) const;
   bool manages(const penstock_wire_options& options) const;
   // The job's index into Config::pools; -1: none.
   int pool_of(const Job& job) const;

@@ -26,6 +26,14 @@ double own_cpu_s() {
   return double(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID)) * kNs;
 }
 
+WouldHave would_have_of(const ImaginedTotals& totals) {
+  WouldHave out;
+  out.observed_s = totals.observed_s();
+  out.borrowed_cores = totals.borrowed_core_s() / totals.observed_s();
+  out.lent_cores = totals.lent_core_s() / totals.observed_s();
+  return out;
+}
+
 }  // namespace
 
 JobReport NodeReporter::report_of(const Job& job, bool running) const {
@@ -44,7 +52,19 @@ JobReport NodeReporter::report_of(const Job& job, bool running) const {
     follow_advice(report, report.launch_problems);
     report.what_if.reset();
   }
+  report.would_have = job.would_have;
   return report;
+}
+
+// Not with each report: a plan makes one of every job.
+void NodeReporter::estimate(Job& job) const {
+  if (job.imagined_totals.empty()) return;
+  job.would_have.reset();
+  JobReport report = report_of(job, true);
+  report.what_if = what_if_of(job, report);
+  WouldHave would_have = would_have_of(job.imagined_totals);
+  estimate_saving(report, job.imagined_totals.times(), would_have);
+  job.would_have = std::move(would_have);
 }
 
 JobReport NodeReporter::full_report_of(const Job& job, bool running,

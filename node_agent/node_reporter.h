@@ -31,6 +31,10 @@ class NodeReporter {
   // Lists the jobs of the reader with this uid; for root, all.
   NodeStatus node_status(uid_t uid) const;
 
+  // Estimates what lending would have done for an observed job so far, for its
+  // next reports. Takes milliseconds: once in a few seconds, and at its end.
+  void estimate(Job& job) const;
+
   // Raises the counters of each job: see job_metrics.h.
   NodeMetrics metrics();
 

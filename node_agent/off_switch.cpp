@@ -50,6 +50,7 @@ Result<NodeSwitch> OffSwitch::switch_off() {
   node_.off_since_unix_s = done.off_since_unix_s;
   rebalancer_.rebalance(GrantCause::kSwitchedOff);
   done.not_home = not_home_ = release_all();
+  node_.save_state();
   log_warning("switched off: {} jobs have what Slurm gave them{}", done.jobs,
               done.not_home == 0 ? "" : "; not all is home yet");
   if (since) return done;
@@ -57,16 +58,37 @@ Result<NodeSwitch> OffSwitch::switch_off() {
       "off until penstockd ends, as StateDir cannot be written to");
 }
 
-void OffSwitch::release_rest() {
-  if (node_.is_off() && not_home_ > 0) not_home_ = release_all();
+void OffSwitch::look_at_modes() {
+  bool is_changed = false;
+  for (auto& [id, job] : node_.registry.jobs()) {
+    const bool is_observed = node_.observes(id);
+    if (is_observed == job.observed) continue;
+    job.observed = is_observed;
+    if (!job.managed) continue;
+    is_changed = true;
+    if (job.quality.periods > 0) {
+      job.note("Mode= changed during the run: Penstock acted for a part of it");
+    }
+    lifecycle_.set_up_again(job);
+  }
+  if (!is_changed) return;
+  rebalancer_.rebalance(GrantCause::kReload);
+  not_home_ = release_all();
+  node_.save_state();  // the guardian must know which loaders are apart
 }
 
-// Returns everything to Slurm's settings. Returns the number of jobs for which
-// this is incomplete; release_rest() tries those again.
+void OffSwitch::release_rest() {
+  if (not_home_ > 0) not_home_ = release_all();
+}
+
+// Returns all jobs for which Penstock does not act to Slurm's settings. Returns
+// the number of jobs for which this is incomplete; release_rest() tries those
+// again.
 uint32_t OffSwitch::release_all() {
   uint32_t not_home = 0;
   for (auto& [id, job] : node_.registry.jobs()) {
-    for (auto& [pid, task] : job.tasks) separation_.put_together(task);
+    if (node_.acts_for(job)) continue;
+    for (auto& [pid, task] : job.tasks) separation_.give_up(task);
     job.measured_limit.reset();
     const Status released = enforcer_.release(job, node_.finder());
     const auto units = job.units();
@@ -88,11 +110,13 @@ Result<NodeSwitch> OffSwitch::switch_on() {
   if (!unmarked) return std::move(unmarked).error().wrap("StateDir");
   NodeSwitch done;
   for (auto& [id, job] : node_.registry.jobs()) {
-    if (job.managed && !job.tasks.empty()) ++done.jobs;
+    if (job.managed && !job.observed && !job.tasks.empty()) ++done.jobs;
   }
   if (!node_.is_off()) return done;
   node_.off_since_unix_s.reset();
-  lifecycle_.set_up_again();
+  not_home_ = release_all();
+  lifecycle_.set_up_all_again();
+  node_.save_state();
   rebalancer_.rebalance(GrantCause::kSwitchedOn);
   log_info("switched on");
   return done;

@@ -1,7 +1,8 @@
 // `penstock off` and `penstock on`. Off is a mark in StateDir that also holds
 // for the next penstockd. While off, jobs are registered and watched as usual,
 // so that `on` needs no restart. Plans grant nothing, and controllers see jobs
-// on their entitlement and no idle CPUs.
+// on their entitlement and no idle CPUs. Mode=observe is the same for a part of
+// the jobs; plans then grant nothing to them.
 #pragma once
 
 #include "node_agent/control_loop.h"
@@ -32,7 +33,11 @@ class OffSwitch {
   [[nodiscard]] Result<NodeSwitch> switch_off();
   [[nodiscard]] Result<NodeSwitch> switch_on();
 
-  // While off, releases the jobs that could not be released before.
+  // Decides anew which jobs are only observed: after a change of the
+  // configuration, or of what is known of a job.
+  void look_at_modes();
+
+  // Releases the jobs that could not be released before.
   void release_rest();
 
  private:

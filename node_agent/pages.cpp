@@ -88,7 +88,6 @@ Result<TaskPages> TaskPages::create() {
   pages.hint_ = static_cast<penstock_hint_page*>(*writable);
   pages.hint_->magic = PENSTOCK_HINT_MAGIC;
   pages.hint_->version = PENSTOCK_PAGE_VERSION;
-  pages.hint_->loader_threads = 1;
 
   Status sealed = seal(progress->get(), kResizeSeals);
   if (!sealed) return std::move(sealed).error();
@@ -143,12 +142,7 @@ std::optional<Progress> TaskPages::read(Clock clock_ns) {
 }
 
 void TaskPages::publish(const Hint& hint) {
-  if (hint.loader_threads == published_.loader_threads &&
-      hint.granted_millicores == published_.granted_millicores &&
-      hint.rate_bytes_per_s == published_.rate_bytes_per_s &&
-      hint.kernel_limited == published_.kernel_limited) {
-    return;
-  }
+  if (hint == published_) return;
   published_ = hint;
   std::atomic_ref<uint32_t> sequence(hint_->sequence);
   sequence.fetch_add(1, std::memory_order_acq_rel);  // odd: write in progress

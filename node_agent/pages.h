@@ -26,10 +26,12 @@ struct Progress {
 Progress samples_counted(Progress progress, uint32_t batch);
 
 struct Hint {
-  uint32_t loader_threads = 1;
+  uint32_t loader_threads = 0;  // 0: no hint; the program follows none
   uint64_t granted_millicores = 0;
   uint64_t rate_bytes_per_s = 0;
   bool kernel_limited = false;
+
+  friend bool operator==(const Hint&, const Hint&) = default;
 };
 
 class TaskPages {

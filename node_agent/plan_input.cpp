@@ -55,7 +55,7 @@ PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
   PlanJob entry;
   entry.id = job.id;
   entry.uid = job.uid;
-  entry.account = node.accounts.of(job.id);
+  entry.account = node.origins.of(job.id).account;
   entry.own_cpus = job.cpus();
   entry.home_cpus =
       entry.own_cpus - CpuSet(std::vector<int>(shared.begin(), shared.end()));
@@ -103,6 +103,16 @@ std::set<uint64_t> barred_lenders(const Node& node) {
 }
 
 PlanInput plan_input(const Node& node, const GpuWatch& gpus) {
+  PlanInput input = imagined_input(node, gpus);
+  for (PlanJob& entry : input.jobs) {
+    if (!node.registry.jobs().at(JobId(entry.id)).observed) continue;
+    entry.on_entitlement = true;
+    input.barred_lenders.insert(entry.id);
+  }
+  return input;
+}
+
+PlanInput imagined_input(const Node& node, const GpuWatch& gpus) {
   PlanInput input;
   input.policy = node.config.policy;
   input.lend_across = node.config.lend_across;

@@ -14,6 +14,9 @@ namespace penstock {
 // The input of a plan that no controller takes part in.
 PlanInput plan_input(const Node& node, const GpuWatch& gpus);
 
+// The same as if no job were only observed.
+PlanInput imagined_input(const Node& node, const GpuWatch& gpus);
+
 // Jobs that suffered from lending lately, or measure themselves.
 std::set<uint64_t> barred_lenders(const Node& node);
 

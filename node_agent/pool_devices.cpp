@@ -52,7 +52,7 @@ void PoolDevices::set_names() {
 }
 
 void PoolDevices::attach(Job& job, const Task& task) const {
-  if (node_.pool_of(job) < 0 || node_.is_off()) return;
+  if (node_.pool_of(job) < 0 || !node_.acts_for(job)) return;
   for (pid_t pid : task.processes) {
     Result<Home> home = node_.machine.backend.home_of(TaskId{pid, 0});
     if (!home || home->blkio_path != task.home.blkio_path) continue;

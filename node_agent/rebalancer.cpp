@@ -53,6 +53,7 @@ void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
   drop_loans(*plan, [&](uint64_t lender, size_t borrower) {
     return may_lend(lender, input.jobs[borrower]);
   });
+  lift_limits_of_observed(input, *plan);
   std::map<JobId, PlannedGrant> before;
   for (const PlanJob& job : input.jobs) {
     before[JobId(job.id)] = node_.registry.find_job(JobId(job.id))->grant;
@@ -68,15 +69,57 @@ void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
   planned_.clear();
   planned_cpus_ = cpus_of(*plan, input);
   planned_idle_ = input.idle_cpus;
-  planned_barred_ = input.barred_lenders;
+  planned_barred_ = barred_lenders(node_);
   for (const PlanJob& job : input.jobs) {
     planned_[JobId(job.id)] = job;
     Job& record = *node_.registry.find_job(JobId(job.id));
+    record.was_acted_for |= node_.acts_for(record);
     record_plan(record, before[JobId(job.id)], cause, {unix_s(), now_ns});
     note_missing(input, job, record);
   }
+  imagine();
   control_loop_.adjust();
   controllers_.report(input);
+}
+
+// Beside observed jobs, limits of a pool would only slow the others down.
+void Rebalancer::lift_limits_of_observed(const PlanInput& input,
+                                         Plan& plan) const {
+  const auto is_observed = [&](const PlanJob& job) {
+    return node_.registry.jobs().at(JobId(job.id)).observed;
+  };
+  std::set<int> pools;
+  for (const PlanJob& job : input.jobs) {
+    if (is_observed(job)) pools.insert(job.pool);
+  }
+  for (size_t i = 0; i < input.jobs.size(); ++i) {
+    const PlanJob& job = input.jobs[i];
+    if (!pools.contains(job.pool)) continue;
+    plan.grants[i].bytes_per_s =
+        is_observed(job) ? 0 : double(job.max_bytes_per_s);
+  }
+}
+
+// What observed jobs would be lent now, and would lend.
+void Rebalancer::imagine() {
+  std::map<JobId, Job>& jobs = node_.registry.jobs();
+  const bool is_needed =
+      !node_.is_off() && std::any_of(jobs.begin(), jobs.end(), [](auto& entry) {
+        return entry.second.observed && entry.second.managed;
+      });
+  std::map<uint64_t, ImaginedLoans> loans;
+  if (is_needed) {
+    const PlanInput input = imagined_input(node_, gpus_);
+    Result<std::map<uint64_t, ImaginedLoans>> found =
+        imagine_loans(input, [&](uint64_t lender, size_t borrower) {
+          return may_lend(lender, input.jobs[borrower]);
+        });
+    if (found) loans = *std::move(found);
+  }
+  for (auto& [id, job] : jobs) {
+    job.imagined.reset();
+    if (is_needed && job.observed) job.imagined = loans[id];
+  }
 }
 
 void Rebalancer::note_missing(const PlanInput& input, const PlanJob& planned,
@@ -87,6 +130,7 @@ void Rebalancer::note_missing(const PlanInput& input, const PlanJob& planned,
   if (job.missing.why == NotLent::kNoCpus && !job.loan.may_borrow) {
     job.missing.why = NotLent::kGroups;
   }
+  if (job.observed) job.missing.why = NotLent::kObserved;
   if (node_.is_off()) job.missing.why = NotLent::kSwitchedOff;
 }
 

@@ -67,6 +67,8 @@ class Rebalancer {
   void note_missing(const PlanInput& input, const PlanJob& planned,
                     Job& job) const;
   void watch_lenders(uint64_t now_ns);
+  void lift_limits_of_observed(const PlanInput& input, Plan& plan) const;
+  void imagine();
 
   Node& node_;
   Enforcer& enforcer_;

@@ -81,6 +81,7 @@ Answer Requests::on(const penstock_task_start& start, const Peer&) {
   Job& job = *node_.registry.find_job(start.job_id);
   if (node_.manages(start.options)) job.managed = true;
   if (job.options.mode == PENSTOCK_MODE_OFF) job.managed = false;
+  if (job.tasks.size() == 1) job.observed = node_.observes(job.id);
   lifecycle_.start_task(job, **task);
   return Answer{};
 }
@@ -99,9 +100,11 @@ Answer Requests::on(const penstock_step_end& end, const Peer&) {
 
 // Usually precedes the job's first task, but may follow it.
 Answer Requests::on(const penstock_job_start& start, const Peer&) {
-  node_.accounts.set(start.job_id, std::string(fixed_text(start.account)));
+  node_.origins.set(start.job_id, {std::string(fixed_text(start.account)),
+                                   std::string(fixed_text(start.partition))});
   if (node_.registry.find_job(start.job_id) != nullptr) {
     node_.save_soon();
+    off_switch_.look_at_modes();
     rebalancer_.request(GrantCause::kTaskStart);
   }
   return silent();
@@ -109,7 +112,7 @@ Answer Requests::on(const penstock_job_start& start, const Peer&) {
 
 Answer Requests::on(const penstock_job_end& end, const Peer&) {
   lifecycle_.finish_job(end.job_id);
-  node_.accounts.forget(end.job_id);
+  node_.origins.forget(end.job_id);
   return silent();
 }
 

@@ -36,6 +36,7 @@ void add_granted(Job& job, double granted_s) {
   totals.not_lent_core_s[size_t(job.missing.why)] +=
       job.missing.cores * granted_s;
   totals.granted_bytes += double(job.reads.limit_bytes_per_s) * granted_s;
+  if (job.imagined) job.imagined_totals.add(*job.imagined, granted_s);
   if (job.gpu_busy) {
     totals.gpu_busy_s =
         totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;

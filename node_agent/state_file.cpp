@@ -118,7 +118,8 @@ void append(const SavedTask& task, std::string& text) {
   write("job_path", task.home.job_path);
   write("loader_cpus", task.loader_cpus);
   write("pinned_tids", task.pinned_tids);
-  write("account", std::string_view(task.account));
+  write("account", std::string_view(task.origin.account));
+  write("partition", std::string_view(task.origin.partition));
   std::vector<std::pair<pid_t, uint64_t>> hanging;
   for (const TaskId& process : task.hanging) {
     hanging.emplace_back(process.tid, process.starttime_ticks);
@@ -137,7 +138,8 @@ SavedTask read_task(const Json& json) {
   task.loader_cpus =
       CpuSet::parse(json.value("loader_cpus", "")).value_or(CpuSet());
   task.pinned_tids = json.value("pinned_tids", std::set<pid_t>());
-  task.account = text_of(json.value("account", Json::array()));
+  task.origin.account = text_of(json.value("account", Json::array()));
+  task.origin.partition = text_of(json.value("partition", Json::array()));
   for (const Json& process : json.value("hanging", Json::array())) {
     task.hanging.push_back(
         {process.at(0).get<pid_t>(), process.at(1).get<uint64_t>()});

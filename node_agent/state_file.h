@@ -10,6 +10,7 @@
 #include "cgroup/backend.h"
 #include "common/protocol.h"
 #include "common/result.h"
+#include "node_agent/plan/job_origins.h"
 
 namespace penstock {
 
@@ -19,7 +20,7 @@ struct SavedTask {
   double job_started_unix_s = 0;
   CpuSet loader_cpus;           // as in Task
   std::set<pid_t> pinned_tids;  // SplitThreads::users
-  std::string account;          // the job's; "": unknown
+  JobOrigin origin;             // the job's
   std::vector<TaskId> hanging;  // CommandLine::hangs
 };
 

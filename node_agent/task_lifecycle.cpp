@@ -36,8 +36,9 @@ void TaskLifecycle::adopt(const std::vector<SavedTask>& saved) {
       continue;
     }
     Job& job = *node_.registry.find_job(task.start.job_id);
-    node_.accounts.set(job.id, task.account);
+    node_.origins.set(job.id, task.origin);
     job.managed = node_.manages(job.options);
+    job.observed = node_.observes(job.id);
     job.started_unix_s = task.job_started_unix_s;
     const double age_s = std::max(0.0, unix_s() - job.started_unix_s);
     job.started_ns = monotonic_ns() - uint64_t(age_s * 1e9);
@@ -100,8 +101,15 @@ void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
     job.note_widest();
     node_.note_if_off(job);
     if (node_.config.lend_across == LendAcross::kAccount &&
-        node_.accounts.of(job.id).empty()) {
+        node_.origins.of(job.id).account.empty()) {
       job.note("its account is unknown: CPUs are lent between its user's jobs");
+    }
+    if (job.observed && node_.origins.of(job.id) == JobOrigin{} &&
+        names_origins(node_.config.modes)) {
+      job.note(
+          "its partition and account are unknown, and Mode= lines name some: "
+          "it "
+          "is only observed; see spank_penstock(8)");
     }
     parts_.profiles.load(job);
   }
@@ -163,6 +171,7 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
         was_last ? GrantCause::kJobEnd : GrantCause::kTaskEnd, exited_ns);
   }
   if (was_last) {
+    parts_.reporter.estimate(*job);
     if (job->managed) parts_.reporter.write_report(*job);
     parts_.rebalancer.credit_loans();
     parts_.enforcer.vacate(*job, job->loan.cpus);
@@ -193,16 +202,19 @@ void TaskLifecycle::forget_job(JobId job) {
   node_.registry.erase_job(job);
 }
 
-void TaskLifecycle::set_up_again() {
-  for (auto& [id, job] : node_.registry.jobs()) {
-    if (!job.managed) continue;
-    job.loan.policy = AwayPolicy();  // the old one would count the time off
-    for (auto& [pid, task] : job.tasks) {
-      introduce(job, task);
-      parts_.pools.attach(job, task);
-    }
-    parts_.processes.mark_for_scan(id);
+void TaskLifecycle::set_up_again(Job& job) {
+  if (!job.managed || !node_.acts_for(job)) return;
+  job.loan.policy = AwayPolicy();  // the old one would count the time off
+  for (auto& [pid, task] : job.tasks) {
+    introduce(job, task);
+    parts_.separation.decide(job, task);
+    parts_.pools.attach(job, task);
   }
+  parts_.processes.mark_for_scan(job.id);
+}
+
+void TaskLifecycle::set_up_all_again() {
+  for (auto& [id, job] : node_.registry.jobs()) set_up_again(job);
 }
 
 // The guardian took penstockd for hung, brought all threads home and removed
@@ -214,7 +226,7 @@ void TaskLifecycle::recover() {
     if (!parts_.enforcer.release(job, node_.finder())) leftovers_ = true;
     job.measured_limit.reset();  // the measuring job repeats its request
   }
-  set_up_again();
+  set_up_all_again();
   parts_.rebalancer.rebalance(GrantCause::kAgentStart);
 }
 
@@ -225,15 +237,14 @@ void TaskLifecycle::tidy(uint64_t now_ns) {
   std::vector<JobId> forgotten;
   for (const auto& [id, job] : node_.registry.jobs()) {
     if (!job.tasks.empty()) {
-      alive.insert(id);
+      if (node_.acts_for(job)) alive.insert(id);
     } else if (now_ns - job.idle_since_ns > kForgetAfter_ns) {
       forgotten.push_back(id);
     }
   }
   for (JobId id : forgotten) finish_job(id);
   if (!leftovers_) return;
-  auto nobody = [](pid_t) -> std::optional<Home> { return std::nullopt; };
-  if (node_.machine.backend.sweep(alive, nobody)) leftovers_ = false;
+  if (node_.machine.backend.sweep(alive, node_.finder())) leftovers_ = false;
 }
 
 }  // namespace penstock

@@ -50,8 +50,9 @@ class TaskLifecycle {
   // Ends all tasks of the job and removes its record.
   void finish_job(JobId job_id);
 
-  // Sets the managed jobs up again, when no loans and no groups exist.
-  void set_up_again();
+  // Sets managed jobs up again, when no loans and no groups of theirs exist.
+  void set_up_again(Job& job);
+  void set_up_all_again();
   // The same after the guardian brought all threads home.
   void recover();
 

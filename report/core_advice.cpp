@@ -92,9 +92,10 @@ class CoreModel {
     return high;
   }
 
-  // Loader cores that the trainers leave of all CPUs.
-  double loader_cores(int cpus_per_task, Rate end) const {
-    const double cpus = cpus_per_task * tasks();
+  double all_cpus() const { return cpus() * tasks(); }
+
+  // Loader cores that the trainers leave of this many CPUs.
+  double loader_cores(double cpus, Rate end) const {
     double low = 0, high = std::min(cpus, curve_.points.back().cores);
     for (int i = 0; i < kBisections; ++i) {
       const double middle = (low + high) / 2;
@@ -104,8 +105,9 @@ class CoreModel {
     return low;
   }
 
-  double rate_with(int cpus_per_task, Rate end) const {
-    return rate_at(loader_cores(cpus_per_task, end), end);
+  // cpus: of all tasks.
+  double rate_with(double cpus, Rate end) const {
+    return rate_at(loader_cores(cpus, end), end);
   }
 
   // Loader cores in use now, while the job trains.
@@ -133,7 +135,7 @@ class CoreModel {
   bool is_bound_by_storage() const {
     if (cores_of_thread() == 1) return false;
     const BandwidthFigures& storage = report_.bandwidth;
-    if (storage.pool.empty()) {
+    if (storage.pool.empty() || !storage.used_bytes_per_s) {
       const DataWaits waits = data_waits(report_.breakdown);
       return waits.storage_s.value_or(0) > waits.cpu_s.value_or(0);
     }
@@ -141,7 +143,7 @@ class CoreModel {
     if (storage.granted_bytes_per_s) {
       supplied = std::min(supplied, *storage.granted_bytes_per_s);
     }
-    return storage.used_bytes_per_s.value_or(0) >= kReadsAll * supplied;
+    return *storage.used_bytes_per_s >= kReadsAll * supplied;
   }
 
   // Loader threads that use this number of cores, of the whole job.
@@ -186,12 +188,15 @@ bool needs_threads(const JobReport& report, double threads) {
 
 // The fewest CPUs with nearly the best rate.
 int cpus_for_best(const CoreModel& model, int least, int most) {
-  const double best = model.rate_with(most, &Estimate::value);
+  const auto rate_with = [&](int cpus) {
+    return model.rate_with(cpus * model.tasks(), &Estimate::value);
+  };
+  const double best = rate_with(most);
   // Rates rise with CPUs.
   int low = least, high = most;
   while (low < high) {
     const int middle = low + (high - low) / 2;
-    if (model.rate_with(middle, &Estimate::value) >= kNearlyBest * best) {
+    if (rate_with(middle) >= kNearlyBest * best) {
       high = middle;
     } else {
       low = middle + 1;
@@ -243,9 +248,25 @@ std::string reason_of(const JobReport& report, const CoreModel& model,
   return text;
 }
 
-Estimate gain_of(const JobReport& report, const CoreModel& model, int cpus) {
+// Time that the job waited for data, or for a CPU that its own loader used;
+// nullopt: unknown.
+std::optional<double> held_up_s(const JobReport& report) {
+  const Breakdown& breakdown = report.breakdown;
+  if (!breakdown.waited_s || !(breakdown.wall_s > 0)) return std::nullopt;
+  return *breakdown.waited_s + breakdown.contention_s.value_or(0);
+}
+
+bool is_held_up(const JobReport& report, double held_up_s) {
+  return held_up_s >= kInputBoundShare * report.breakdown.wall_s;
+}
+
+// The gain within what the job waited.
+//   gain_at(end, factor)  of the curve, with the rate times this factor
+template <class GainAt>
+Estimate gain_of(const JobReport& report, const CoreModel& model,
+                 const GainAt& gain_at) {
   const auto gain = [&](Rate end, double factor = 1) {
-    return factor * model.rate_with(cpus, end) / model.here_rate() - 1;
+    return gain_at(end, factor);
   };
   // More CPUs leave the wait for storage as it is, but more threads that wait
   // at the same time do not.
@@ -271,11 +292,16 @@ std::optional<Recommendation> advise_more(const JobReport& report,
   if (model.is_bound_by_storage()) return std::nullopt;
   const int most = std::max(model.cpus(), model.most_cpus());
   const int cpus = cpus_for_best(model, model.cpus(), most);
-  const Estimate gain = gain_of(report, model, cpus);
+  const Estimate gain = gain_of(report, model, [&](Rate end, double factor) {
+    const double rate = model.rate_with(cpus * model.tasks(), end);
+    return factor * rate / model.here_rate() - 1;
+  });
   if (gain.value < kWorthwhileGain) return std::nullopt;
-  const double enough = kNearlyBest * model.rate_with(most, &Estimate::value);
-  const double loader = std::min(model.loader_cores(cpus, &Estimate::value),
-                                 model.cores_for(enough, &Estimate::value));
+  const double enough =
+      kNearlyBest * model.rate_with(most * model.tasks(), &Estimate::value);
+  const double loader =
+      std::min(model.loader_cores(cpus * model.tasks(), &Estimate::value),
+               model.cores_for(enough, &Estimate::value));
   const double threads = model.threads_for(loader);
   Recommendation out;
   if (needs_threads(report, threads)) {
@@ -330,15 +356,27 @@ std::vector<std::string> cpus_lines(const CoreFigures& cores, uint32_t tasks,
 }
 
 std::optional<Recommendation> advise_cores(const JobReport& report) {
-  const Breakdown& breakdown = report.breakdown;
-  if (!breakdown.waited_s || !(breakdown.wall_s > 0)) return std::nullopt;
-  const double held_up_s =
-      *breakdown.waited_s + breakdown.contention_s.value_or(0);
-  if (held_up_s < kInputBoundShare * breakdown.wall_s) {
-    return advise_fewer(report);
-  }
+  const std::optional<double> waited_s = held_up_s(report);
+  if (!waited_s) return std::nullopt;
+  if (!is_held_up(report, *waited_s)) return advise_fewer(report);
   const std::optional<CoreModel> model = CoreModel::of(report);
   return model ? advise_more(report, *model) : std::nullopt;
+}
+
+std::optional<Estimate> gain_of_lent_cores(const JobReport& report,
+                                           double cores) {
+  const std::optional<double> waited_s = held_up_s(report);
+  if (!waited_s) return std::nullopt;
+  if (!is_held_up(report, *waited_s)) return Estimate::exact(0);
+  const std::optional<CoreModel> model = CoreModel::of(report);
+  if (!model) return std::nullopt;
+  if (model->is_bound_by_storage()) return Estimate::exact(0);
+  return gain_of(report, *model, [&](Rate end, double factor) {
+    const double own = model->all_cpus();
+    return factor * model->rate_with(own + cores, end) /
+               model->rate_with(own, end) -
+           1;
+  });
 }
 
 void follow_advice(const JobReport& report,

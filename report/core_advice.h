@@ -18,6 +18,11 @@ namespace penstock {
 // the loader's threads sleep for a reason that is not known.
 std::optional<Recommendation> advise_cores(const JobReport& report);
 
+// The gain that this many lent cores more would have brought, by the same
+// model. 0: the job did not wait for the CPU. nullopt: too little is known.
+std::optional<Estimate> gain_of_lent_cores(const JobReport& report,
+                                           double cores);
+
 // The lines that give each task this number of CPUs. srun inherits none of the
 // batch script (since Slurm 22.05).
 std::vector<std::string> cpus_lines(const CoreFigures& cores, uint32_t tasks,

@@ -167,6 +167,15 @@ void visit_fields(Visitor& visit, Struct& it) {
                 "", "has points whose cores do not ascend");
 }
 
+template <class Visitor, ConstOrNot<WouldHave> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("observed_s", it.observed_s);
+  visit("borrowed_cores", it.borrowed_cores);
+  visit("lent_cores", it.lent_cores);
+  visit("saved_s", it.saved_s);
+  visit("unknown", it.unknown);
+}
+
 template <class Visitor, ConstOrNot<NodePart> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("node", it.node);
@@ -214,6 +223,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("changes_dropped", it.changes_dropped);
   visit("quality", it.quality);
   visit("what_if", it.what_if, {.optional = true});
+  visit("would_have", it.would_have, {.optional = true});
   visit("launch_problems", it.launch_problems, {kLaunchFaultCount, true});
   visit("nodes", it.nodes, {kMaxReportNodes, true});
   visit("recommend_after_s", it.recommend_after_s);

@@ -37,7 +37,7 @@ DrawnCourse course_of(const JobReport& report, size_t coarser);
 using Cells = std::vector<std::string>;
 // A table in its own scrolling box; the first cell of a row is its heading.
 // caption: content of the table. words: column that holds words instead of
-// figures, counted from 1: 0 for none, 2 or 4.
+// figures, counted from 1: 0 for none, 2 to 4.
 void draw_table(Markup& page, const std::string& caption, const Cells& heads,
                 const std::vector<Cells>& rows, int words = 0);
 // A chart's figures, as a table that is folded until it is opened.
@@ -48,6 +48,8 @@ void launch_section(Markup& page, const JobReport& report);
 void advice_section(Markup& page, const JobReport& report);
 void nodes_table(Markup& page, const JobReport& report);  // if it has several
 void cores_table(Markup& page, const JobReport& report);
+// Adds nothing if Penstock acted for the job.
+void would_have_section(Markup& page, const JobReport& report);
 void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth);
 void rates_table(Markup& page, const JobReport& report);
 void quality_section(Markup& page, const JobReport& report);

@@ -3,18 +3,12 @@
 #include <fmt/format.h>
 
 #include "report/advice.h"
+#include "report/html_page.h"
 #include "report/html_parts.h"
-#include "report/html_style.h"
 #include "report/text.h"
 
 namespace penstock {
 namespace {
-
-// Second line of defence if a user's text got past the escaping: nothing is
-// fetched and no script runs.
-constexpr const char* kPolicy =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
-    "form-action 'none'";
 
 struct Hatch {
   const char* id;
@@ -47,19 +41,6 @@ void patterns(Markup& page) {
     page.close();
   }
   page.close();
-  page.close();
-}
-
-void head(Markup& page, const JobReport& report) {
-  page.open("head");
-  page.leaf("meta", {{"charset", "utf-8"}});
-  page.leaf("meta",
-            {{"http-equiv", "Content-Security-Policy"}, {"content", kPolicy}});
-  page.leaf("meta", {{"name", "viewport"},
-                     {"content", "width=device-width, initial-scale=1"}});
-  page.leaf("meta", {{"name", "referrer"}, {"content", "no-referrer"}});
-  page.element("title", fmt::format("Penstock: job {}", report.job_id));
-  page.style(kHtmlStyle);
   page.close();
 }
 
@@ -121,6 +102,7 @@ void body(Markup& page, const JobReport& report, const DrawnCourse& course) {
   page.element("h2", "Cores: granted and used");
   cores_course(page, report, course);
   cores_table(page, report);
+  would_have_section(page, report);
   page.element("h2", "Storage bandwidth: granted and used");
   bandwidth_course(page, report, course);
   bandwidth_table(page, report.bandwidth);
@@ -136,7 +118,7 @@ void body(Markup& page, const JobReport& report, const DrawnCourse& course) {
 std::string page_of(const JobReport& report, const DrawnCourse& course) {
   Markup page;
   page.open("html", {{"lang", "en"}});
-  head(page, report);
+  page_head(page, fmt::format("Penstock: job {}", report.job_id));
   page.open("body");
   patterns(page);
   page.open("main");

@@ -229,6 +229,14 @@ void cores_table(Markup& page, const JobReport& report) {
   }
 }
 
+void would_have_section(Markup& page, const JobReport& report) {
+  if (!report.would_have) return;
+  page.element("h2", "Had Penstock acted");
+  for (const std::string& text : would_have_texts(*report.would_have)) {
+    page.element("p", text + ".");
+  }
+}
+
 void bandwidth_table(Markup& page, const BandwidthFigures& bandwidth) {
   draw_table(page, "Storage bandwidth, averages over the run",
              {"pool", "entitled", "requested", "granted", "used", "of granted"},

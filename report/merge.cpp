@@ -400,6 +400,7 @@ JobReport merge_reports(std::vector<JobReport> parts) {
   out.cache = cache_of(parts);
   out.timeline = timeline_of(parts);
   out.what_if = curve_of(parts);
+  out.would_have = of_all_nodes(parts);
   out.launch_problems = launch_problems_of(parts);
   out.quality = quality_of(parts);
   out.notes = notes_of(parts);

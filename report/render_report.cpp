@@ -250,6 +250,7 @@ std::string render_text(const JobReport& report, const TextStyle& style) {
   render_breakdown(report, page);
   render_timeline(report, page);
   render_cores(report, page);
+  render_would_have(report, page);
   render_bandwidth(report.bandwidth, page);
   render_cache(report.cache, page);
   render_changes(report, page);

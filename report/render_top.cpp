@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/units.h"
 #include "report/render.h"
 #include "report/text.h"
@@ -91,6 +93,15 @@ std::string render_top(const NodeStatus& status, const TextStyle& style) {
       "NAME", "RATE/S", "CEIL%", "HOME", "AWAY", "STORAGE", "FETCH", "PREP"));
   if (status.jobs.empty()) page.line("  no managed job of yours is running");
   for (const JobReport& job : status.jobs) render_job(job, page);
+  const auto observed = std::count_if(
+      status.jobs.begin(), status.jobs.end(),
+      [](const JobReport& job) { return job.would_have.has_value(); });
+  if (observed > 0) {
+    page.line(fmt::format(
+        "  only observed (Mode=observe), for all of the run or a part: {} "
+        "job{}",
+        observed, observed == 1 ? "" : "s"));
+  }
   page.line("");
   page.line(
       "HOME and AWAY are cores used/granted, away on lent CPUs; FETCH and "

@@ -81,6 +81,14 @@ void render_cores(const JobReport& report, Page& page) {
   render_not_lent(cores, page);
 }
 
+void render_would_have(const JobReport& report, Page& page) {
+  if (!report.would_have) return;
+  page.heading("Had Penstock acted");
+  for (const std::string& text : would_have_texts(*report.would_have)) {
+    page.line("  " + text);
+  }
+}
+
 void render_bandwidth(const BandwidthFigures& bandwidth, Page& page) {
   use_heading("Bandwidth", page);
   std::string label = bandwidth.pool.empty()

@@ -65,6 +65,7 @@ constexpr CauseText kNotLent[kNotLentCount] = {
     {"shared_cpus", "other jobs hold some of its own CPUs, too"},
     {"groups", "its control groups cannot be lent CPUs; see the notes"},
     {"contradiction", "its figures contradict the kernel's"},
+    {"observed", "the site only observes it (Mode=observe)"},
 };
 
 constexpr const char* kLaunchFaults[kLaunchFaultCount] = {

@@ -17,6 +17,7 @@
 #include "report/estimate.h"
 #include "report/timeline.h"
 #include "report/what_if_curve.h"
+#include "report/would_have.h"
 
 namespace penstock {
 
@@ -139,8 +140,9 @@ enum class NotLent {
   kSharedCpus,     // other jobs hold some of its own CPUs
   kGroups,         // its control groups cannot be lent any
   kContradiction,  // its figures contradict the kernel's
+  kObserved,       // Mode=observe
 };
-inline constexpr int kNotLentCount = 8;
+inline constexpr int kNotLentCount = 9;
 const char* not_lent_name(NotLent why);  // in JSON: "no_cpus"
 const char* not_lent_text(NotLent why);
 
@@ -367,6 +369,7 @@ struct JobReport {
   std::vector<TimelinePoint> timeline;
   // nullopt: not in a node's status, nor in reports of earlier versions.
   std::optional<WhatIfCurve> what_if;
+  std::optional<WouldHave> would_have;  // nullopt: Penstock acted all the time
   std::vector<LaunchProblem> launch_problems;
   DataQuality quality;
   std::vector<NodePart> nodes;         // empty: the report of one node

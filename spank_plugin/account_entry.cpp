@@ -1,8 +1,8 @@
-// spank_penstock_account.so: sends each job's account to penstockd before the
-// job's first task.
+// spank_penstock_account.so: sends each job's account and partition to
+// penstockd before the job's first task.
 //
 // slurmd runs a helper process per job and node if any plugin has job_prolog.
-// Only in this process can no user forge the account. Because of the cost this
+// Only in this process can no user forge these names. Because of the cost this
 // is a separate, optional plugin (docs/decisions/plugin.md, 11).
 #include <cstdlib>
 
@@ -19,11 +19,12 @@ constexpr uid_t kRoot = 0;
 
 // slurmd builds this process's environment from the job's credential; variables
 // added by users begin with SPANK_. A name too long for the field gives "": cut
-// to size, it could be another account's name.
-std::string_view job_account() {
-  const char* name = std::getenv("SLURM_JOB_ACCOUNT");
-  const std::string_view account = name == nullptr ? "" : name;
-  return account.size() <= sizeof(penstock_job_start::account) ? account : "";
+// to size, it could be another one.
+template <size_t kBytes>
+void set_name(char (&field)[kBytes], const char* variable) {
+  const char* value = std::getenv(variable);
+  const std::string_view name = value == nullptr ? "" : value;
+  set_field(field, name.size() <= kBytes ? name : "");
 }
 
 int announce_job(spank_t spank, int count, char** arguments) {
@@ -36,7 +37,8 @@ int announce_job(spank_t spank, int count, char** arguments) {
   auto message = make_message<penstock_job_start>(PENSTOCK_JOB_START);
   if (spank_get_item(spank, S_JOB_ID, &message.job_id) != ESPANK_SUCCESS)
     return 0;
-  set_field(message.account, job_account());
+  set_name(message.account, "SLURM_JOB_ACCOUNT");
+  set_name(message.partition, "SLURM_JOB_PARTITION");
   const Outcome outcome =
       send_message(settings.socket_path, kRoot, &message, sizeof message);
   if (outcome != Outcome::kDone)

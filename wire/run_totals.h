@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-// nullopt: unknown. The first seven are seconds of a rank, averaged over the
-// ranks.
+// nullopt: unknown. Seconds are of a rank, averaged over the ranks, unless they
+// are core seconds.
 struct RunTotals {
   std::optional<double> wall_s;  // time that the figures cover
   // Disjoint parts of wall_s; the rest is unattributed.
@@ -28,6 +28,15 @@ struct RunTotals {
   std::optional<double> lent_core_s;
   // Rate of the entitlement alone, per rank.
   std::optional<double> floor_samples_per_s;
+  // Part of wall_s in which Penstock only observed the job. Of that part: the
+  // core seconds that it would have been lent, and would have lent, and the
+  // time that the same work would not have taken, with its interval.
+  std::optional<double> observed_s;
+  std::optional<double> would_borrow_core_s;
+  std::optional<double> would_lend_core_s;
+  std::optional<double> would_save_s;
+  std::optional<double> would_save_low_s;
+  std::optional<double> would_save_high_s;
 
   friend bool operator==(const RunTotals&, const RunTotals&) = default;
 };
@@ -53,7 +62,8 @@ inline constexpr double kMaxCoreSeconds =
 inline constexpr auto kRunFields = [] {
   using enum RunField::OfNodes;
   constexpr double kSeconds = bounds::kMaxSeconds;
-  std::array<RunField, 7 + kWallParts.size()> fields = {
+  constexpr size_t kFigures = 13;
+  std::array<RunField, kFigures + kWallParts.size()> fields = {
       {{"wall_s", kSeconds, kMean, &RunTotals::wall_s},
        {"waited_s", kSeconds, kMean, &RunTotals::waited_s},
        {"active_s", kSeconds, kMean, &RunTotals::active_s},
@@ -61,10 +71,19 @@ inline constexpr auto kRunFields = [] {
        {"away_core_s", kMaxCoreSeconds, kSum, &RunTotals::away_core_s},
        {"lent_core_s", kMaxCoreSeconds, kSum, &RunTotals::lent_core_s},
        {"floor_samples_per_s", bounds::kMaxRate, kLowest,
-        &RunTotals::floor_samples_per_s}}};
+        &RunTotals::floor_samples_per_s},
+       {"observed_s", kSeconds, kMean, &RunTotals::observed_s},
+       {"would_borrow_core_s", kMaxCoreSeconds, kSum,
+        &RunTotals::would_borrow_core_s},
+       {"would_lend_core_s", kMaxCoreSeconds, kSum,
+        &RunTotals::would_lend_core_s},
+       {"would_save_s", kSeconds, kLowest, &RunTotals::would_save_s},
+       {"would_save_low_s", kSeconds, kLowest, &RunTotals::would_save_low_s},
+       {"would_save_high_s", kSeconds, kLowest,
+        &RunTotals::would_save_high_s}}};
   for (const WallPartNames& it : kWallParts) {
-    fields[7 + size_t(it.part)] = {it.seconds_key, kSeconds, kMean, nullptr,
-                                   it.part};
+    fields[kFigures + size_t(it.part)] = {it.seconds_key, kSeconds, kMean,
+                                          nullptr, it.part};
   }
   return fields;
 }();

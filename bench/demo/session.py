@@ -16,7 +16,8 @@ from bench.program import BenchError
 JOB_START_TIMEOUT_S = 60
 REPORT_TIMEOUT_S = 10
 MANAGED = "--loader=auto"  # the flag of a job under Penstock
-POLICY = {"even": "even", "penstock": "throughput"}
+OBSERVE = "observe"        # the regime of Mode=observe
+POLICY = {"even": "even", "penstock": "throughput", OBSERVE: "throughput"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +96,8 @@ class Session:
             self.cluster.start_agent(
                 policy=POLICY[regime],
                 pools=[("pool", self.pool.mountpoint, str(rate))],
-                lines=[f"ManagedCPUs=0-{self.cluster.cpus - 1}", *self._lines])
+                lines=[f"ManagedCPUs=0-{self.cluster.cpus - 1}", *self._lines,
+                       *["Mode=observe"] * (regime == OBSERVE)])
         self.regime = regime
 
     def leave(self):

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "common/host_name.h"
+#include "common/node_list.h"
 #include "common/units.h"
-#include "loader/peer/node_list.h"
 
 namespace penstock {
 namespace {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,8 @@ struct JobView {
   std::optional<double> loader_cores;         // needed by the rate
   std::optional<double> storage_bytes_per_s;  // needed by the rate
   std::string pool;                           // "": none
-  bool on_entitlement = false;                // its pages contradict the kernel
-  bool is_silent = false;  // one of its nodes is silent: kept at the floor
+  bool on_entitlement = false;  // on a node: no more than the entitlement
+  bool is_silent = false;       // one of its nodes is silent: kept at the floor
 };
 
 struct NodeView {

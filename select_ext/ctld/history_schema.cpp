@@ -96,6 +96,15 @@ CREATE TABLE reports (
 );
 CREATE INDEX reports_by_job ON reports (job_id);
 CREATE INDEX reports_by_age ON reports (kept_unix_s);
+)sql",
+    // Runs that were only observed, and what lending would have done for them.
+    R"sql(
+ALTER TABLE jobs ADD COLUMN observed_s REAL;
+ALTER TABLE jobs ADD COLUMN would_borrow_core_s REAL;
+ALTER TABLE jobs ADD COLUMN would_lend_core_s REAL;
+ALTER TABLE jobs ADD COLUMN would_save_s REAL;
+ALTER TABLE jobs ADD COLUMN would_save_low_s REAL;
+ALTER TABLE jobs ADD COLUMN would_save_high_s REAL;
 )sql"});
 constexpr int kHistoryVersion = kSteps.size();
 static_assert(kApplicationId == 1347310420);

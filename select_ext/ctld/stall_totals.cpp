@@ -14,6 +14,16 @@ using nlohmann::json;
 
 constexpr double kHour_s = 3600;
 
+template <class Visit, class... Groups>
+void visit_group(const std::string& prefix, Visit&& visit, Groups&... groups) {
+  const auto name = [&](const char* figure) { return prefix + figure; };
+  visit(name("runs").c_str(), groups.runs...);
+  visit(name("gpu_h").c_str(), groups.gpu_h...);
+  visit(name("stalled_gpu_h").c_str(), groups.stalled_gpu_h...);
+  visit(name("shares").c_str(), groups.shares...);
+  visit(name("squares").c_str(), groups.squares...);
+}
+
 // Calls visit(name, figure of each of the totals) for all figures.
 template <class Visit, class... Totals>
 void visit_figures(Visit&& visit, Totals&... totals) {
@@ -37,6 +47,15 @@ void visit_figures(Visit&& visit, Totals&... totals) {
   visit("judged_gpu_h", totals.judged_gpu_h...);
   visit("gained_gpu_h", totals.gained_gpu_h...);
   visit("below_floor_gpu_h", totals.below_floor_gpu_h...);
+  visit("observed_gpu_h", totals.observed_gpu_h...);
+  visit("would_judged_gpu_h", totals.would_judged_gpu_h...);
+  visit("would_save_gpu_h", totals.would_save_gpu_h...);
+  visit("would_save_low_gpu_h", totals.would_save_low_gpu_h...);
+  visit("would_save_high_gpu_h", totals.would_save_high_gpu_h...);
+  visit("would_borrow_core_h", totals.would_borrow_core_h...);
+  visit("would_lend_core_h", totals.would_lend_core_h...);
+  visit_group("observed_group_", visit, totals.observed...);
+  visit_group("acted_group_", visit, totals.acted...);
 }
 
 // Nothing is refused.
@@ -54,6 +73,7 @@ void add_gain(const JobRecord& job, double gpus, StallTotals& totals) {
   const RunTotals& run = job.run;
   const double floor = run.floor_samples_per_s.value_or(0);
   if (!job.mean_rate_samples_per_s || !run.active_s || !(floor > 0)) return;
+  if (run.observed_s.value_or(0) > 0) return;  // nothing was lent
   const double active_s = std::min(*run.active_s, run.wall_s.value_or(0));
   const double hours = active_s * gpus / kHour_s;
   const double gained = hours * (*job.mean_rate_samples_per_s / floor - 1);
@@ -62,7 +82,57 @@ void add_gain(const JobRecord& job, double gpus, StallTotals& totals) {
       std::abs(gained);
 }
 
+void add_observed(const RunTotals& run, double gpus, StallTotals& totals) {
+  if (!(run.observed_s.value_or(0) > 0)) return;
+  const double hours = gpus / kHour_s;
+  totals.observed_gpu_h += *run.observed_s * hours;
+  totals.would_borrow_core_h += run.would_borrow_core_s.value_or(0) / kHour_s;
+  totals.would_lend_core_h += run.would_lend_core_s.value_or(0) / kHour_s;
+  if (!run.would_save_s) return;
+  totals.would_judged_gpu_h += *run.observed_s * hours;
+  totals.would_save_gpu_h += *run.would_save_s * hours;
+  totals.would_save_low_gpu_h += run.would_save_low_s.value_or(0) * hours;
+  totals.would_save_high_gpu_h +=
+      run.would_save_high_s.value_or(*run.would_save_s) * hours;
+}
+
+// A run whose mode changed belongs to no group.
+void add_to_group(const RunTotals& run, double gpus, StallTotals& totals) {
+  constexpr double kAll = 0.999;  // rounding apart
+  const std::optional<double> stalled = stalled_s(run);
+  if (!run.observed_s || !stalled || !(run.wall_s.value_or(0) > 0)) return;
+  const bool is_observed = *run.observed_s >= kAll * *run.wall_s;
+  if (!is_observed && *run.observed_s > 0) return;
+  GroupTotals& group = is_observed ? totals.observed : totals.acted;
+  const double share = *stalled / *run.wall_s;
+  ++group.runs;
+  group.gpu_h += *run.wall_s * gpus / kHour_s;
+  group.stalled_gpu_h += *stalled * gpus / kHour_s;
+  group.shares += share;
+  group.squares += share * share;
+}
+
 }  // namespace
+
+std::optional<GroupDifference> difference_of(const GroupTotals& observed,
+                                             const GroupTotals& acted) {
+  if (observed.runs < kLeastRuns || acted.runs < kLeastRuns) {
+    return std::nullopt;
+  }
+  const auto mean = [](const GroupTotals& group) {
+    return group.shares / double(group.runs);
+  };
+  const auto squared_error = [&](const GroupTotals& group) {
+    const double runs = double(group.runs);
+    const double sum = group.squares - runs * mean(group) * mean(group);
+    return std::max(0.0, sum) / (runs - 1) / runs;
+  };
+  constexpr double kNormal95 = 1.96;
+  const double value = mean(observed) - mean(acted);
+  const double half =
+      kNormal95 * std::sqrt(squared_error(observed) + squared_error(acted));
+  return GroupDifference{value, value - half, value + half};
+}
 
 double gpus_of(const JobRecord& job) {
   return double(job.gpus > 0 ? job.gpus : job.ranks);
@@ -99,6 +169,8 @@ void StallTotals::add(const JobRecord& job) {
   }
   add_part(stalled_s(run), stalled_gpu_h, stalled_known_gpu_h);
   add_gain(job, gpus, *this);
+  add_observed(run, gpus, *this);
+  add_to_group(run, gpus, *this);
 }
 
 void StallTotals::add(const StallTotals& other) {

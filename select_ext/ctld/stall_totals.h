@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "wire/job_record.h"
 
@@ -17,6 +18,30 @@ double gpus_of(const JobRecord& job);
 // From Slurm's start to the run's end, or to when it was last seen. At least
 // the time that the run's figures cover.
 double ran_s(const JobRecord& job);
+
+// Sums over the runs for which Penstock acted, or those that it only observed.
+struct GroupTotals {
+  uint64_t runs = 0;
+  double gpu_h = 0;          // of their breakdowns
+  double stalled_gpu_h = 0;  // stalled_s()
+  // Of each run's stalled share of its time, and of the squares of these.
+  double shares = 0;
+  double squares = 0;
+
+  friend bool operator==(const GroupTotals&, const GroupTotals&) = default;
+};
+
+// The mean stalled share of the observed runs less that of the others, with its
+// 95% interval (Welch's standard error, normal approximation).
+struct GroupDifference {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+// nullopt: a group has fewer than kLeastRuns.
+inline constexpr uint64_t kLeastRuns = 20;
+std::optional<GroupDifference> difference_of(const GroupTotals& observed,
+                                             const GroupTotals& acted);
 
 struct StallTotals {
   uint64_t runs = 0;
@@ -43,6 +68,21 @@ struct StallTotals {
   double judged_gpu_h = 0;
   double gained_gpu_h = 0;       // sum of the positive gains
   double below_floor_gpu_h = 0;  // sum of the negative gains, made positive
+
+  // Runs while they were only observed: their hours, those in which the saving
+  // is known, the hours that lending would have saved of these, with the sums
+  // of the intervals' ends, and what would have been borrowed and lent.
+  double observed_gpu_h = 0;
+  double would_judged_gpu_h = 0;
+  double would_save_gpu_h = 0;
+  double would_save_low_gpu_h = 0;
+  double would_save_high_gpu_h = 0;
+  double would_borrow_core_h = 0;
+  double would_lend_core_h = 0;
+
+  // Runs that were observed for all, or none, of their time.
+  GroupTotals observed;
+  GroupTotals acted;
 
   void add(const JobRecord& job);
   void add(const StallTotals& other);

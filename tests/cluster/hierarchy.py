@@ -179,6 +179,14 @@ def job_dir(node, job):
     return next((path for path in job_dirs(node) if job_of(path) == job), None)
 
 
+def job_tops(node, job):
+    """The job's directory in every hierarchy."""
+    if UNIFIED:
+        return [path for path in [job_dir(node, job)] if path]
+    return [path for top in slurm_trees(node)
+            for path in glob.glob(f"{top}/uid_*/job_{job}")]
+
+
 def held_by(node, job):
     """The CPUs that Slurm gave the job, as text. Empty before a process has
     them: Slurm makes the directory after it calls the job running, and first

@@ -26,7 +26,7 @@ _LAYOUTS = {
     TASK_EXIT: (_HEADER + "3IiQ", "job_id step_id task_id pid exited_ns"),
     STEP_END: (_HEADER + "2I2Q", "job_id step_id launch_ns launch_tasks"),
     JOB_END: (_HEADER + "2I", "job_id reserved"),
-    JOB_START: (_HEADER + "2I64s", "job_id reserved account"),
+    JOB_START: (_HEADER + "2I64s64s", "job_id reserved account partition"),
     HELLO: (_HEADER + "2I", "api_version unasked"),
     THREAD: (_HEADER + "iI", "tid is_loader"),
     STATUS: (_HEADER + "2I", "job_id reserved"),

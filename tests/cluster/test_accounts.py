@@ -7,7 +7,9 @@ import protocol
 from fake_agent import FakeAgent
 
 FORGED = {"SLURM_JOB_ACCOUNT": "physics",
-          "SPANK_SLURM_JOB_ACCOUNT": "physics"}
+          "SPANK_SLURM_JOB_ACCOUNT": "physics",
+          "SLURM_JOB_PARTITION": "other",
+          "SPANK_SLURM_JOB_PARTITION": "other"}
 
 
 class Announced(cluster_case.ClusterCase):
@@ -19,12 +21,15 @@ class Announced(cluster_case.ClusterCase):
         self.addCleanup(self.agent.close)
 
     def announced(self, job):
-        """The account of the single announcement, which precedes the tasks."""
+        """The account of the single announcement, which precedes the tasks and
+        has the job's partition."""
         self.cluster.wait_job(job)
         starts = self.agent.records(protocol.JOB_START, job_id=job)
         self.assertEqual(len(starts), 1)
         first_task = self.agent.records(protocol.TASK_START, job_id=job)[0]
         self.assertLess(starts[0][0], first_task[0])
+        self.assertEqual(starts[0][1].partition,
+                         self.cluster.job(job)["Partition"])
         return starts[0][1].account
 
     def test_the_account_is_told_once_before_the_tasks(self):

@@ -1,6 +1,6 @@
 // Node lists: whatever is expanded has no bracket and no comma left, and stands
 // for itself.
-#include "loader/peer/node_list.h"
+#include "common/node_list.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace penstock;

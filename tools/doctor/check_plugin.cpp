@@ -135,15 +135,27 @@ Findings check_arguments(const PlugstackLine& line, const Config& config) {
 Findings check_account_line(const std::vector<PlugstackLine>& lines,
                             const PlugstackLine& line, const Config& config,
                             const std::string& dirs) {
-  if (config.lend_across != LendAcross::kAccount ||
-      line_of(lines, kAccountPlugin) != nullptr) {
-    return {};
+  if (line_of(lines, kAccountPlugin) != nullptr) return {};
+  const std::string remedy =
+      fmt::format("{}: add the line optional {}", line.file,
+                  find_plugin(kAccountPlugin, dirs));
+  Findings findings;
+  if (config.lend_across == LendAcross::kAccount) {
+    findings.push_back(
+        warn("LendAcross",
+             "account, but no line of plugstack.conf tells penstockd the "
+             "accounts: CPUs are lent between one user's jobs",
+             remedy));
   }
-  return {warn("LendAcross",
-               "account, but no line of plugstack.conf tells penstockd the "
-               "accounts: CPUs are lent between one user's jobs",
-               fmt::format("{}: add the line optional {}", line.file,
-                           find_plugin(kAccountPlugin, dirs)))};
+  if (names_origins(config.modes)) {
+    findings.push_back(warn(
+        "Mode",
+        "names partitions or accounts, but no line of plugstack.conf tells "
+        "penstockd a job's: observe lines hold for every job, on lines for "
+        "none",
+        remedy));
+  }
+  return findings;
 }
 
 // "node7" from "node7.example.org" and from SlurmctldHost's "node7(10.0.0.7)".

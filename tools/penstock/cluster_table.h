@@ -13,6 +13,8 @@ namespace penstock {
 //   since_unix_s  0: the whole history
 std::string render_cluster_table(const StallTotals& totals, double since_unix_s,
                                  const TextStyle& style = {});
+// The same as an HTML page.
+std::string render_cluster_page(const StallTotals& totals, double since_unix_s);
 // A header and one record.
 std::string cluster_table_csv(const StallTotals& totals, double since_unix_s);
 nlohmann::json cluster_table_json(const StallTotals& totals,

@@ -101,8 +101,10 @@ void job_line(const json& job, const UserName& user_name, Page& page) {
               Page::Tone::kWarning);
   }
   if (is_set(job, "on_entitlement")) {
-    page.line("         its pages contradict the kernel: has its entitlement",
-              9, Page::Tone::kWarning);
+    page.line(
+        "         has its entitlement: observed (Mode=), switched off, being "
+        "measured, or its pages contradict the kernel",
+        9, Page::Tone::kWarning);
   }
 }
 

@@ -34,7 +34,7 @@ Forms forms_of(const CLI::App& command) {
 // Refuses options of one kind of report that were given with the other.
 Status check_options(const CLI::App& command, bool is_of_many,
                      const std::string& since) {
-  const std::vector<const char*> not_of_many = {"--follow", "--html", "--dir",
+  const std::vector<const char*> not_of_many = {"--follow", "--dir",
                                                 "--socket"};
   const std::vector<const char*> not_of_one = {"--since", "--csv",
                                                "--controller"};
@@ -47,6 +47,13 @@ Status check_options(const CLI::App& command, bool is_of_many,
   // An empty value, as from an unset variable, must not mean the whole history.
   if (command.count("--since") > 0 && since.empty()) {
     return parse_since(since, 0).error();
+  }
+  if (command.count("--html") > 0 && is_of_many &&
+      command.count("--cluster") == 0) {
+    return invalid("report: --html: allowed with JOBID or --cluster only");
+  }
+  if (command.count("--csv") > 0 && command.count("--html") > 0) {
+    return invalid("report: --csv and --html: choose one");
   }
   if (command.count("--csv") > 0 && command.count("--json") > 0) {
     return invalid("report: --csv and --json: choose one");
@@ -71,6 +78,7 @@ Status run_chosen(const CLI::App& command, const ReportOptions& it,
   if (forms.job) return run_report(it.one, *config, terminal);
   ReportJobsArguments many = it.many;
   many.json = it.one.json;
+  many.html_file = it.one.html_file;
   return forms.cluster ? run_report_cluster(many, *config, terminal)
                        : run_report_jobs(many, *config, terminal);
 }

@@ -26,7 +26,7 @@
 #include "tools/penstock/controller_client.h"
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
-#include "tools/penstock/replace_file.h"
+#include "tools/penstock/write_page.h"
 
 namespace penstock {
 namespace {
@@ -271,14 +271,6 @@ void print(const JobReport& report, bool json, Terminal& terminal) {
                         : render_text(report, terminal.style));
 }
 
-Status write_html(const JobReport& report, const std::string& file,
-                  Terminal& terminal) {
-  const std::string page = render_html(report);
-  if (file != "-") return replace_file(file, page);
-  terminal.out << page;
-  return Done{};
-}
-
 }  // namespace
 
 Status run_report(const ReportArguments& arguments, const Config& config,
@@ -303,7 +295,7 @@ Status run_report(const ReportArguments& arguments, const Config& config,
   }
   if (!report) return std::move(report).error();
   if (!arguments.html_file.empty()) {
-    return write_html(*report, arguments.html_file, terminal);
+    return write_page(render_html(*report), arguments.html_file, terminal);
   }
   if (arguments.follow && !arguments.json) start_view(terminal);
   print(*report, arguments.json, terminal);

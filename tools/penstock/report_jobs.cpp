@@ -12,6 +12,7 @@
 #include "tools/penstock/json_text.h"
 #include "tools/penstock/since.h"
 #include "tools/penstock/user_names.h"
+#include "tools/penstock/write_page.h"
 #include "wire/history_row.h"
 
 namespace penstock {
@@ -129,6 +130,10 @@ Status run_report_cluster(const ReportJobsArguments& arguments,
     return kMaxQueryRows;
   });
   if (!asked) return older_controller(std::move(asked).error());
+  if (!arguments.html_file.empty()) {
+    return write_page(render_cluster_page(totals, *since), arguments.html_file,
+                      terminal);
+  }
   if (arguments.csv) {
     terminal.out << cluster_table_csv(totals, *since);
   } else if (arguments.json) {

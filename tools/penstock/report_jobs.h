@@ -16,6 +16,7 @@ struct ReportJobsArguments {
   bool cluster = false;
   bool csv = false;
   bool json = false;
+  std::string html_file;  // of the cluster's page; "-": output; "": none
 };
 
 // Reports on the jobs of a user, or of an array.

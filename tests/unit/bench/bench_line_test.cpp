@@ -31,7 +31,7 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
       {{}, "NAME is required"},
       {{"everything"},
        "not in {advice,allocator,analyze,cache,ctld,exchange,lmdb,loader,"
-       "memory,staging,submit,unmodified}"},
+       "memory,observe,staging,submit,unmodified}"},
       {{"exchange", "--parts", "selection,100g"}, "100g not in"},
       {{"exchange", "--rounds", "0"}, "--rounds"},
       {{"analyze", "--jobs", "res50,bert"}, "bert not in"},

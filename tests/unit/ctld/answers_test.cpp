@@ -259,7 +259,10 @@ TEST_CASE("the document of the history has the fields of docs/protocol.md") {
     "compute_s": 2000.5, "fetch_stall_s": 300.0, "prep_stall_s": 700.0,
     "exchange_stall_s": 100.0, "waited_s": 1000.0, "active_s": 3500.0,
     "home_core_s": 7200.0, "away_core_s": 3600.0, "lent_core_s": 60.0,
-    "floor_samples_per_s": 500.0}])"));
+    "floor_samples_per_s": 500.0, "observed_s": 1800.0,
+    "would_borrow_core_s": 900.0, "would_lend_core_s": 30.0,
+    "would_save_s": 400.0, "would_save_low_s": 300.0,
+    "would_save_high_s": 500.0}])"));
 }
 
 TEST_CASE(

@@ -231,6 +231,19 @@ TEST_CASE("a history of version 3 is migrated with all its rows") {
   CHECK(file.find_reports({.job_id = 100})->empty());
 }
 
+TEST_CASE("a history of version 4 is migrated with its runs and reports") {
+  Scratch scratch;
+  database_of(scratch.file("h"),
+              read_text(std::string(PENSTOCK_FIXTURES) + "/version_4.sql"));
+  HistoryFile file = open_file(scratch.file("h"));
+  const auto rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 2);
+  CHECK(*(*rows)[1].job.run.wall_s == 3600.5);
+  CHECK_FALSE((*rows)[1].job.run.observed_s);
+  CHECK(file.find_reports({.job_id = 100})->size() == 1);
+}
+
 TEST_CASE("a failed migration leaves the file unchanged") {
   Scratch scratch;
   // An existing table makes the second step fail.
@@ -258,7 +271,7 @@ TEST_CASE(
   for (const Row& row :
        {Row{"PRAGMA application_id=1347310420; PRAGMA user_version=99;"
             "CREATE TABLE jobs (x);",
-            "version 99, this penstockctld knows those up to 4"},
+            "version 99, this penstockctld knows those up to 5"},
         Row{"CREATE TABLE jobs (x);", "another program's database"},
         Row{"PRAGMA application_id=5; CREATE TABLE t (x);",
             "another program's database"},

@@ -189,5 +189,82 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("observed runs add what lending would have saved of them") {
+  JobRecord job = run_of(10, 4);
+  job.run.observed_s = 36000;
+  job.run.would_borrow_core_s = 7200;
+  job.run.would_lend_core_s = 3600;
+  job.run.would_save_s = 3600;
+  job.run.would_save_low_s = 1800;
+  job.run.would_save_high_s = 5400;
+  JobRecord unknown = run_of(1, 1);
+  unknown.run.observed_s = 3600;
+  JobRecord acted = run_of(5, 1);
+  acted.run.observed_s = 0;
+  acted.run.would_save_s = 0;
+  const StallTotals totals = totals_of({job, unknown, acted, run_of(3, 1)});
+  CHECK(totals.observed_gpu_h == Approx(41));
+  CHECK(totals.would_judged_gpu_h == Approx(40));
+  CHECK(totals.would_save_gpu_h == Approx(4));
+  CHECK(totals.would_save_low_gpu_h == Approx(2));
+  CHECK(totals.would_save_high_gpu_h == Approx(6));
+  CHECK(totals.would_borrow_core_h == Approx(2));
+  CHECK(totals.would_lend_core_h == Approx(1));
+}
+
+TEST_CASE(
+    "a run is in a group if its mode never changed and its stall is known") {
+  JobRecord observed = run_of(10, 2);
+  observed.run.observed_s = 35990;  // sampling begins a moment later
+  observed.run.waited_s = 7200;
+  JobRecord acted = run_of(10, 1);
+  acted.run.observed_s = 0;
+  acted.run.waited_s = 3600;
+  JobRecord changed = acted;
+  changed.run.observed_s = 18000;
+  JobRecord older = acted;  // of an agent that does not know modes
+  older.run.observed_s.reset();
+  JobRecord unknown = observed;
+  unknown.run.waited_s.reset();
+  const StallTotals totals =
+      totals_of({observed, acted, changed, older, unknown});
+  CHECK(totals.observed.runs == 1);
+  CHECK(totals.observed.gpu_h == Approx(20));
+  CHECK(totals.observed.stalled_gpu_h == Approx(4));
+  CHECK(totals.observed.shares == Approx(0.2));
+  CHECK(totals.acted.runs == 1);
+  CHECK(totals.acted.stalled_gpu_h == Approx(1));
+}
+
+TEST_CASE("the groups' difference has an interval that holds the truth") {
+  GroupTotals observed, acted;
+  CHECK_FALSE(difference_of(observed, acted));
+  const unsigned seed = 7;
+  INFO("seed " << seed);
+  int missed = 0;
+  constexpr int kTrials = 400;
+  std::mt19937 random(seed);
+  const auto group_of = [&](double mean, int runs) {
+    std::normal_distribution<double> share(mean, 0.1);
+    GroupTotals group;
+    for (int i = 0; i < runs; ++i) {
+      const double it = share(random);
+      ++group.runs;
+      group.shares += it;
+      group.squares += it * it;
+    }
+    return group;
+  };
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const auto found = difference_of(group_of(0.3, 950), group_of(0.2, 50));
+    REQUIRE(found);
+    CHECK(found->low < found->value);
+    missed += found->low > 0.1 || found->high < 0.1;
+  }
+  // 5% of 400 are 20, with a standard deviation of 4.4.
+  CHECK(missed < 20 + 5 * 4.4);
+  CHECK_FALSE(difference_of(group_of(0.3, 950), group_of(0.2, 19)));
+}
+
 }  // namespace
 }  // namespace penstock

@@ -32,7 +32,7 @@ SavedTask sample() {
   task.job_started_unix_s = 1.7e9;
   task.loader_cpus = CpuSet({3});
   task.pinned_tids = {4713, 4720};
-  task.account = "physics\xff";  // any bytes
+  task.origin = {"physics\xff", "gpu"};  // any bytes
   task.hanging = {{4712, 1ull << 40}};
   return task;
 }
@@ -58,7 +58,7 @@ TEST_CASE("saved tasks are loaded unchanged") {
   REQUIRE(loaded->size() == 1);
   const SavedTask& task = loaded->front();
   CHECK(task.start.job_id == 12);
-  CHECK(task.account == sample().account);
+  CHECK(task.origin == sample().origin);
   const SavedTask expected = sample();
   CHECK(std::memcmp(&task.start.options, &expected.start.options,
                     sizeof task.start.options) == 0);
@@ -94,16 +94,17 @@ TEST_CASE("if the disk is full, saving fails and the old file stays") {
 
 TEST_CASE("a file of an older penstockd, with fewer fields, is loaded") {
   SavedTask task = sample();
-  task.account.clear();
+  task.origin = {};
   task.hanging.clear();
   std::string text = to_json({task});
-  for (const std::string key : {R"("account":[],)", R"("hanging":[],)"}) {
+  for (const std::string key :
+       {R"("account":[],)", R"("partition":[],)", R"("hanging":[],)"}) {
     REQUIRE(text.find(key) != std::string::npos);
     text.erase(text.find(key), key.size());
   }
   auto loaded = parse_saved_tasks(text);
   REQUIRE(loaded.ok());
-  CHECK(loaded->front().account == "");
+  CHECK(loaded->front().origin == JobOrigin{});
 }
 
 TEST_CASE("a missing file gives no tasks") {

@@ -165,6 +165,11 @@ JobReport wasteful() {
   out.timeline.clear();
   out.what_if->points.clear();
   out.what_if->unknown = "the ceiling is not known";
+  out.would_have = WouldHave{.observed_s = 240,
+                             .borrowed_cores = 0.5,
+                             .lent_cores = 1.25,
+                             .saved_s = Estimate{2, 1, 3},
+                             .unknown = ""};
   return out;
 }
 
@@ -181,6 +186,8 @@ JobReport exchange_bound() {
                                     "time waited, as the job reported it"}},
        .waited_s = 6.0});
   out.cores.allocated.reset();  // they are unknown
+  out.would_have->saved_s.reset();
+  out.would_have->unknown = "the ceiling is not known";
   return out;
 }
 
@@ -196,10 +203,9 @@ JobReport unknown() {
   out.ranks = 1;
   out.policy = "throughput";
   out.breakdown = make_breakdown({.wall_s = 45});
-  out.launch_problems = {
-      {LaunchFault::kStepCpus,
-       {"srun --cpus-per-task=4"},
-       "srun took 1 of the 4 CPUs that the job has here"}};
+  out.launch_problems = {{LaunchFault::kStepCpus,
+                          {"srun --cpus-per-task=4"},
+                          "srun took 1 of the 4 CPUs that the job has here"}};
   out.quality.loader_source = LoaderSource::kNone;
   out.quality.process_events = ProcessEvents::kPolling;
   return out;

@@ -34,6 +34,22 @@ StallTotals totals() {
   return sums;
 }
 
+// A canary: one of twenty jobs was lent to.
+StallTotals canary() {
+  StallTotals sums = totals();
+  sums.observed_gpu_h = 1150;
+  sums.would_judged_gpu_h = 1000;
+  sums.would_save_gpu_h = 210;
+  sums.would_save_low_gpu_h = 150;
+  sums.would_save_high_gpu_h = 260;
+  sums.would_borrow_core_h = 900;
+  sums.would_lend_core_h = 600;
+  // Shares of 0.2 and 0.1, with a standard deviation of 0.1.
+  sums.observed = {950, 1150, 250, 190, 950 * (0.04 + 0.01)};
+  sums.acted = {50, 60, 5, 5, 50 * (0.01 + 0.01)};
+  return sums;
+}
+
 TEST_CASE("the cluster's table equals the golden files") {
   const std::string path = std::string(PENSTOCK_FIXTURES) + "/";
   const std::string text = render_cluster_table(totals(), 1780000000);
@@ -46,9 +62,37 @@ TEST_CASE("the cluster's table equals the golden files") {
   CHECK(csv == golden(path + "cluster.csv", csv));
 }
 
+TEST_CASE("the table of a canary equals the golden file") {
+  const std::string path = std::string(PENSTOCK_FIXTURES) + "/";
+  const std::string text = render_cluster_table(canary(), 1780000000);
+  CHECK(text == golden(path + "cluster_canary.txt", text));
+  check_page(text);
+}
+
+TEST_CASE("with too few runs of a group no difference is claimed") {
+  StallTotals few = canary();
+  few.acted.runs = kLeastRuns - 1;
+  const std::string text = render_cluster_table(few, 0);
+  CHECK(text.find("too few runs: 20 of each are needed") != std::string::npos);
+  CHECK(text.find("points on average") == std::string::npos);
+}
+
+TEST_CASE("the page has what the text has, and fetches nothing") {
+  const std::string page = render_cluster_page(canary(), 1780000000);
+  for (const char* part :
+       {"default-src", "<h1>Penstock: the cluster", "Runs seen since",
+        "would have gained", "210 [150 to 260]", "21.0% of the hours judged",
+        "less lost by a run", "10.0", "of 1150 GPU hours lost, in 950 runs"}) {
+    INFO(part);
+    CHECK(page.find(part) != std::string::npos);
+  }
+  CHECK(page.find("src=") == std::string::npos);
+  CHECK(render_cluster_page({}, 0).find("Only observed") == std::string::npos);
+}
+
 TEST_CASE("the cluster's table fits every width") {
   for (const int width : {60, 132, 200}) {
-    check_page(render_cluster_table(totals(), 0, {.width = width}),
+    check_page(render_cluster_table(canary(), 0, {.width = width}),
                size_t(width));
   }
 }

@@ -47,7 +47,13 @@ inline JobRecord full_record(uint32_t job_id = 4711) {
              .home_core_s = 7200,
              .away_core_s = 3600,
              .lent_core_s = 60,
-             .floor_samples_per_s = 500};
+             .floor_samples_per_s = 500,
+             .observed_s = 1800,
+             .would_borrow_core_s = 900,
+             .would_lend_core_s = 30,
+             .would_save_s = 400,
+             .would_save_low_s = 300,
+             .would_save_high_s = 500};
   job.last_seen_unix_s = 1780003611;
   return job;
 }

@@ -1,4 +1,4 @@
-#include "loader/peer/node_list.h"
+#include "common/node_list.h"
 
 #include "tests/unit/catch.h"
 
