@@ -10,6 +10,7 @@ extern "C" {
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurm_version.h>
+#include <slurm/slurmdb.h>
 }
 
 // From 23.02 on job_modify() has a parameter for a message to the user.

@@ -69,6 +69,7 @@ struct ClusterView {
   std::vector<JobView> jobs;    // by rising job_id
   std::vector<NodeView> nodes;  // by rising name
   std::vector<PoolView> pools;
+  std::set<uint32_t> operators;  // users whom Slurm shows all jobs
 };
 
 using FindHistory =
@@ -77,10 +78,11 @@ using FindReports =
     std::function<Result<std::vector<ReportRow>>(const ReportQuery&)>;
 
 // Builds the document that `asker`, the uid of the query's credential, may see.
-// Users see their own jobs and all nodes; root sees everything, totals
-// included. The document holds as many rows as the query allows and an envelope
-// takes. If there are more, its "next" is the next query's `after`.
-// Errors: kPermissionDenied  a user asks for another user's jobs, or for totals
+// Users see their own jobs and all nodes; root and the operators see
+// everything, totals included. The document holds as many rows as the query
+// allows and an envelope takes. If there are more, its "next" is the next
+// query's `after`. Errors: kPermissionDenied  a user asks for another user's
+// jobs, or for totals
 //         kUnavailable       this controller is not active (jobs and nodes
 //                            only, as each controller has its own history);
 //                            or the history is damaged

@@ -134,7 +134,9 @@ void Desk::on_slurm() {
   if (news.site) {
     recorder_.set_cluster(news.site->cluster);
     submit_desk_.set_slurm_user(news.site->slurm_user);
+    slurm_user_ = news.site->slurm_user;
   }
+  if (news.operators) operators_ = *news.operators;
   for (const SlurmEvent& event : news.events) {
     if (event.kind == SlurmEvent::Kind::kNodeCpus && event.node.cpus > 0) {
       service_.controller().set_slurm_cpus(event.node.name,
@@ -213,8 +215,11 @@ void Desk::ask(Arrived question) {
 std::shared_ptr<const ClusterView> Desk::view() {
   if (now_s() - viewed_s_ >= kViewAge_s) {
     viewed_s_ = now_s();
-    view_ = std::make_shared<ClusterView>(view_of(
-        service_.controller(), address_, config_.policy, viewed_s_, unix_s()));
+    ClusterView view = view_of(service_.controller(), address_, config_.policy,
+                               viewed_s_, unix_s());
+    view.operators = operators_;
+    if (slurm_user_) view.operators.insert(*slurm_user_);
+    view_ = std::make_shared<ClusterView>(std::move(view));
   }
   return view_;
 }

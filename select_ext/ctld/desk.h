@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -57,6 +58,8 @@ class Desk {
   SubmitDesk submit_desk_;
   std::unique_ptr<History> history_;     // nullptr: it could not be opened
   std::unique_ptr<SlurmPoller> poller_;  // nullptr: no Slurm
+  std::set<uint32_t> operators_;         // of Slurm
+  std::optional<uint32_t> slurm_user_;
   std::shared_ptr<const ClusterView> view_;
   double viewed_s_ = -1e9;
   std::unique_ptr<Answerer> answerer_;  // reads the history: ends before it

@@ -125,13 +125,30 @@ class LibSlurm final : public SlurmApi {
     return std::optional(std::move(nodes));
   }
 
+  Result<std::set<uint32_t>> load_operators() override {
+    assoc_mgr_info_request_msg_t request{};
+    request.flags = ASSOC_MGR_INFO_FLAG_USERS;
+    assoc_mgr_info_msg_t* message = nullptr;
+    if (slurm_load_assoc_mgr_info(&request, &message) != 0) {
+      return not_told("users", errno);
+    }
+    std::set<uint32_t> operators;
+    auto* users = slurm_list_iterator_create(message->user_list);
+    while (const void* next = slurm_list_next(users)) {
+      const auto& user = *static_cast<const slurmdb_user_rec_t*>(next);
+      if (user.admin_level >= SLURMDB_ADMIN_OPERATOR && user.uid != NO_VAL) {
+        operators.insert(user.uid);
+      }
+    }
+    slurm_list_iterator_destroy(users);
+    slurm_free_assoc_mgr_info_msg(message);
+    return operators;
+  }
+
   Result<SlurmSite> load_site() override {
     slurm_conf_t* conf = nullptr;
     if (slurm_load_ctl_conf(0, &conf) != 0) {
-      const int error = errno;
-      return Error{Code::kUnavailable, 0,
-                   std::string("slurmctld does not tell its configuration: ") +
-                       slurm_strerror(error)};
+      return not_told("configuration", errno);
     }
     SlurmSite site{text_of(conf->cluster_name), conf->slurm_user_id};
     slurm_release::free_conf(conf);
@@ -139,15 +156,19 @@ class LibSlurm final : public SlurmApi {
   }
 
  private:
+  static Error not_told(const char* what, int error) {
+    return Error{Code::kUnavailable, 0,
+                 std::string("slurmctld does not tell its ") + what + ": " +
+                     slurm_strerror(error)};
+  }
+
   template <class T>
   static Result<std::optional<std::vector<T>>> failed(const char* what) {
     const int error = errno;
     if (error == SLURM_NO_CHANGE_IN_DATA) {
       return std::optional<std::vector<T>>();
     }
-    return Error{Code::kUnavailable, 0,
-                 std::string("slurmctld does not tell its ") + what + ": " +
-                     slurm_strerror(error)};
+    return not_told(what, error);
   }
 
   time_t jobs_asked_ = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,9 @@ class SlurmApi {
   [[nodiscard]] virtual Result<std::optional<std::vector<SlurmNode>>>
   load_nodes() = 0;
   [[nodiscard]] virtual Result<SlurmSite> load_site() = 0;
+  // The users with AdminLevel=Operator or Administrator, as slurmctld has them
+  // of its accounting; none without accounting.
+  [[nodiscard]] virtual Result<std::set<uint32_t>> load_operators() = 0;
 };
 
 // Calls libslurm against the slurmctld of slurm.conf ($SLURM_CONF). One per

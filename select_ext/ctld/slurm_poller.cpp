@@ -49,11 +49,14 @@ struct SlurmPoller::Shared {
   SlurmJobs jobs;
   std::vector<WaitingJob> waiting;  // as last reported
   std::optional<SlurmSite> site;
+  std::set<uint32_t> operators;  // as last reported
+  int polls = 0;
   bool told_site = false;
   bool failing = false;
 
   void serve();
   Result<News> look();
+  void look_for_operators(News& found);
   void tell(Result<News> found);
 };
 
@@ -70,6 +73,7 @@ Result<SlurmPoller::News> SlurmPoller::Shared::look() {
     site = *std::move(told);
   }
   News found;
+  look_for_operators(found);
   Result<std::optional<std::vector<SlurmNode>>> nodes = api->load_nodes();
   if (!nodes) return std::move(nodes).error();
   if (*nodes) append(found.events, jobs.look(**nodes));
@@ -83,6 +87,15 @@ Result<SlurmPoller::News> SlurmPoller::Shared::look() {
     if (now_waiting != waiting) found.waiting = waiting = now_waiting;
   }
   return found;
+}
+
+// Slurm may tell them to its operators alone (PrivateData=users). Those known
+// before then stay.
+void SlurmPoller::Shared::look_for_operators(News& found) {
+  if (polls++ % kPollsPerOperators != 0) return;
+  Result<std::set<uint32_t>> now = api->load_operators();
+  if (!now || *now == operators) return;
+  found.operators = operators = *std::move(now);
 }
 
 // REQUIRES: mutex is held.
@@ -99,8 +112,9 @@ void SlurmPoller::Shared::tell(Result<News> found) {
   if (found) append(news.events, std::move(found->events));
   if (found && !std::exchange(told_site, true)) news.site = site;
   if (found && found->waiting) news.waiting = std::move(found->waiting);
+  if (found && found->operators) news.operators = std::move(found->operators);
   if (news.events.size() + news.remarks.size() == told && !news.site &&
-      !news.waiting) {
+      !news.waiting && !news.operators) {
     return;
   }
   ready.wake();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ class SlurmPoller {
   // Limit of events not yet taken; at the limit polling pauses until take().
   // High, because the first poll reports every job and node.
   static constexpr size_t kMaxWaiting = 1'000'000;
+  // Operators are asked for at every such poll, once a minute.
+  static constexpr int kPollsPerOperators = 30;
 
   // make       creates the API; called in the thread, again until it succeeds
   // period_ms  under kMinPeriod_ms only without a real Slurm
@@ -47,6 +50,7 @@ class SlurmPoller {
     std::optional<SlurmSite> site;   // once, before all events
     // Only if changed since the last report.
     std::optional<std::vector<WaitingJob>> waiting;
+    std::optional<std::set<uint32_t>> operators;
     // For the log: the first failure to reach slurmctld, and the recovery.
     std::vector<std::string> remarks;
   };

@@ -111,6 +111,17 @@ TEST_CASE("unknown values are null") {
   }
 }
 
+TEST_CASE("Slurm's operators see what root sees") {
+  ClusterView view = cluster_view();
+  view.operators = {1002};
+  CHECK(ids(answer(about(What::kJobs), 1002, view)) == Ids{1, 2, 3, 4, 5, 6});
+  ControllerQuery query = about(What::kHistory);
+  query.uid = 1000;
+  CHECK(build_answer(query, 1002, view, no_history));
+  CHECK(build_answer(about(What::kTotals), 1002, view, no_history));
+  CHECK_FALSE(build_answer(about(What::kTotals), 1001, view, no_history));
+}
+
 TEST_CASE("users see their own jobs, root sees all") {
   CHECK(ids(answer(about(What::kJobs), 0)) == Ids{1, 2, 3, 4, 5, 6});
   CHECK(ids(answer(about(What::kJobs), 1000)) == Ids{1, 2, 3});
@@ -328,7 +339,8 @@ TEST_CASE("totals are sums of the history, without names, and for root only") {
   REQUIRE_FALSE(denied);
   CHECK(denied.error().code == Code::kPermissionDenied);
   CHECK_THAT(denied.error().message,
-             ContainsSubstring("only root sees the cluster's totals"));
+             ContainsSubstring("only root and Slurm's operators see the "
+                               "cluster's totals"));
   CHECK_FALSE(was_searched);
 }
 

@@ -22,6 +22,7 @@ struct FakeSlurm {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<SlurmJob> jobs;
+  std::set<uint32_t> operators;
   bool is_down = false;
   bool hangs = false;
   int asked = 0;
@@ -63,6 +64,10 @@ class FakeApi final : public SlurmApi {
     return std::optional(std::vector<SlurmNode>{{"n1", 4}});
   }
   Result<SlurmSite> load_site() override { return SlurmSite{"alpha", 64030}; }
+  Result<std::set<uint32_t>> load_operators() override {
+    const std::lock_guard lock(slurm_->mutex);
+    return slurm_->operators;
+  }
 
  private:
   std::shared_ptr<FakeSlurm> slurm_;
@@ -100,6 +105,27 @@ void wait_for(Condition condition) {
     REQUIRE(Clock::now() < deadline);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+TEST_CASE("operators are reported at first, and when they change") {
+  auto slurm = std::make_shared<FakeSlurm>();
+  slurm->operators = {1002};
+  auto poller = poll_of(slurm);
+  SlurmPoller::News news = next(*poller);
+  REQUIRE(news.operators);
+  CHECK(*news.operators == std::set<uint32_t>{1002});
+  const int asked = slurm->times_asked();
+  wait_for([&] {
+    return slurm->times_asked() > asked + 2 * SlurmPoller::kPollsPerOperators;
+  });
+  CHECK_FALSE(poller->take().operators);
+  {
+    const std::lock_guard lock(slurm->mutex);
+    slurm->operators.clear();
+  }
+  news = next(*poller);
+  REQUIRE(news.operators);
+  CHECK(news.operators->empty());
 }
 
 TEST_CASE("a change is reported once") {
