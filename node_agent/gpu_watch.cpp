@@ -38,14 +38,6 @@ bool wants_gpu_use(const Job& job, uint64_t now_ns) {
   return !job.reports() && now_ns - job.started_ns >= kReportsWithin_ns;
 }
 
-std::vector<std::string> gpu_lists(const Job& job) {
-  std::vector<std::string> lists;
-  for (const auto& [pid, task] : job.tasks) {
-    lists.emplace_back(fixed_text(task.start.gpus));
-  }
-  return lists;
-}
-
 }  // namespace
 
 void GpuWatch::look_for_gpus(GrantCause cause) {
@@ -89,7 +81,7 @@ GpusOfJob GpuWatch::gpus_of(const Job& job) const {
   const uint64_t now_ns = monotonic_ns();
   const bool is_watched =
       wants_use_ && is_fresh(now_ns) && has_new_task(job, now_ns);
-  return gpus_of_lists(is_watched ? use_ : GpuUse(), gpu_lists(job));
+  return gpus_of_lists(is_watched ? use_ : GpuUse(), job.gpu_lists());
 }
 
 bool GpuWatch::is_fresh(uint64_t now_ns) const {
@@ -105,7 +97,7 @@ void GpuWatch::look_at_use(uint64_t now_ns) {
     const bool wants_use = wants_gpu_use(job, now_ns);
     wants_use_ |= wants_use || has_new_task(job, now_ns);
     if (wants_use && is_fresh(now_ns)) {
-      job.gpu_busy = mean_use(use_, gpu_lists(job));
+      job.gpu_busy = mean_use(use_, job.gpu_lists());
     }
   }
   if (wants_use_ && has_gpus_ && !is_watching_) begin_to_watch();

@@ -88,6 +88,14 @@ uint32_t Job::ranks() const {
   return reporting > 0 ? reporting : std::max(1u, task_count());
 }
 
+std::vector<std::string> Job::gpu_lists() const {
+  std::vector<std::string> lists;
+  for (const auto& [pid, task] : tasks) {
+    lists.emplace_back(fixed_text(task.start.gpus));
+  }
+  return lists;
+}
+
 uint32_t Job::shares() const {
   size_t gpus = 0;
   for (const auto& [pid, task] : tasks) {

@@ -128,6 +128,7 @@ struct Job {
   CpuSet task_cpus() const;
   Launch launch() const;
   std::vector<Unit*> units();
+  std::vector<std::string> gpu_lists() const;  // of each task, as Slurm has it
   // Whether a rank of a running task is such a one.
   template <class IsSuch>
   bool any_rank(const IsSuch& is_such) const {

@@ -213,6 +213,20 @@ constexpr JobFamily kJobFamilies[] = {
                       {{{"place", "away"}}, job.counters.away_cpu_s},
                       {{{"place", "trainer"}}, job.counters.trainer_cpu_s}};
      }},
+    {"penstock_job_allocated_cores", Kind::kGauge,
+     "CPUs that Slurm gave a job's tasks.",
+     [](const JobReport& report, const JobMetrics&) {
+       return Samples{{{}, report.cores.allocated}};
+     }},
+    {"penstock_job_gpus", Kind::kGauge, "GPUs that Slurm gave a job.",
+     [](const JobReport&, const JobMetrics& job) {
+       return Samples{{{}, double(job.gpus)}};
+     }},
+    {"penstock_job_gpu_busy_seconds_total", Kind::kCounter,
+     "Time in which a job's GPUs were busy, averaged over them.",
+     [](const JobReport&, const JobMetrics& job) {
+       return Samples{{{}, job.counters.gpu_busy_s}};
+     }},
     {"penstock_job_granted_bytes_per_second", Kind::kGauge,
      "Storage bandwidth that a job may use now.",
      [](const JobReport&, const JobMetrics& job) {
@@ -244,6 +258,22 @@ constexpr JobFamily kJobFamilies[] = {
      "A job's wall time: computing, or stalled by cause.", wall_samples},
     {"penstock_job_grant_changes_total", Kind::kCounter,
      "Changes of a job's grant by cause.", change_samples},
+    {"penstock_job_imagined_cores", Kind::kGauge,
+     "Cores that an observed job would borrow and lend now.",
+     [](const JobReport&, const JobMetrics& job) {
+       return Samples{{{{"side", "borrowed"}}, job.imagined_borrowed_cores},
+                      {{{"side", "lent"}}, job.imagined_lent_cores}};
+     }},
+    {"penstock_job_would_have_saved_seconds", Kind::kGauge,
+     "Time that an observed job's work would not have taken had it been lent "
+     "to.",
+     [](const JobReport& report, const JobMetrics&) {
+       std::optional<double> saved_s;
+       if (report.would_have && report.would_have->saved_s) {
+         saved_s = report.would_have->saved_s->value;
+       }
+       return Samples{{{}, saved_s}};
+     }},
     {"penstock_job_launch_problem", Kind::kGauge,
      "1 for each mistake in how a job was started.", launch_samples},
 };

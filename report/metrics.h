@@ -20,6 +20,7 @@ struct JobCounters {
   std::optional<double> trainer_cpu_s;
   std::optional<double> samples;
   std::optional<double> read_bytes;
+  std::optional<double> gpu_busy_s;  // averaged over the job's GPUs
   WallParts wall_s;
   std::array<uint64_t, kGrantCauseCount> changes{};  // by GrantCause
 
@@ -27,10 +28,10 @@ struct JobCounters {
 };
 
 // Those of one value.
-inline constexpr std::array<std::optional<double> JobCounters::*, 5>
-    kJobFigures = {&JobCounters::home_cpu_s, &JobCounters::away_cpu_s,
+inline constexpr std::array<std::optional<double> JobCounters::*, 6>
+    kJobFigures = {&JobCounters::home_cpu_s,    &JobCounters::away_cpu_s,
                    &JobCounters::trainer_cpu_s, &JobCounters::samples,
-                   &JobCounters::read_bytes};
+                   &JobCounters::read_bytes,    &JobCounters::gpu_busy_s};
 
 // Updates the published counters `told` to `now`; no counter decreases. A
 // figure that is now lower or unknown keeps its value.
@@ -46,6 +47,10 @@ struct JobMetrics {
   double granted_away_cores = 0;
   std::optional<double> granted_bytes_per_s;  // nullopt: no limit
   std::optional<double> rate;                 // samples/s over the last seconds
+  uint32_t gpus = 0;                          // of Slurm
+  // Loans that an observed job would have now; nullopt: it is not observed.
+  std::optional<double> imagined_borrowed_cores;
+  std::optional<double> imagined_lent_cores;
   JobCounters counters;
 };
 

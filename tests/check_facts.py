@@ -260,7 +260,9 @@ def check_metrics():
     known = {name for name, _ in families()}
     known |= {name + end for name, kind in families() if kind == "summary"
               for end in ("_sum", "_count")}
-    for user in ("packaging/grafana/penstock.json", table, "docs/admin.md",
+    for user in ("packaging/grafana/penstock.json",
+                 "packaging/prometheus/penstock.rules.yml",
+                 "tests/packaging/alerts.yml", table, "docs/admin.md",
                  "docs/man/penstockd.8"):
         named = re.findall(r"\bpenstock_(?:agent|node|pool|job|rebalance|recall|"
                            r"launch|grant)_\w+", read(user))

@@ -11,7 +11,7 @@ import re
 PREFIX = "penstock_"
 # Allowed labels: none has a user's text or name.
 LABELS = {"hostname", "jobid", "version", "policy", "pool", "place", "kind",
-          "cause", "fault", "quantile"}
+          "cause", "fault", "side", "quantile"}
 # Forbidden parts of names: figures are in seconds or bytes, or are ratios.
 NOT_BASE_UNITS = {
     "ms", "us", "ns", "s", "sec", "secs", "milliseconds", "microseconds",

@@ -267,6 +267,10 @@ NodeMetrics metrics() {
   count(GrantCause::kTaskStart) = count(GrantCause::kJobEnd) = 1;
   count(GrantCause::kRecall) = 1;
   out.jobs[1].granted_home_cores = 7.6;
+  out.jobs[1].gpus = 2;
+  out.jobs[1].counters.gpu_busy_s = 270;
+  out.jobs[1].imagined_borrowed_cores = 0.5;
+  out.jobs[1].imagined_lent_cores = 1.5;
   out.jobs[1].counters.wall_s = {291, 3, 0, 6, 0};
   return out;
 }
