@@ -89,6 +89,22 @@ uint32_t hardware_threads(const node_info_t& in) {
   return std::max<uint32_t>(in.cpus, threads);
 }
 
+// Its type has another name in later releases.
+using Users = decltype(assoc_mgr_info_msg_t::user_list);
+
+std::set<uint32_t> operators_among(Users list) {
+  std::set<uint32_t> operators;
+  auto* users = slurm_list_iterator_create(list);
+  while (const void* next = slurm_list_next(users)) {
+    const auto& user = *static_cast<const slurmdb_user_rec_t*>(next);
+    if (user.admin_level >= SLURMDB_ADMIN_OPERATOR && user.uid != NO_VAL) {
+      operators.insert(user.uid);
+    }
+  }
+  slurm_list_iterator_destroy(users);
+  return operators;
+}
+
 class LibSlurm final : public SlurmApi {
  public:
   LibSlurm() { slurm_init(nullptr); }
@@ -132,15 +148,9 @@ class LibSlurm final : public SlurmApi {
     if (slurm_load_assoc_mgr_info(&request, &message) != 0) {
       return not_told("users", errno);
     }
+    // Without accounting there is no list.
     std::set<uint32_t> operators;
-    auto* users = slurm_list_iterator_create(message->user_list);
-    while (const void* next = slurm_list_next(users)) {
-      const auto& user = *static_cast<const slurmdb_user_rec_t*>(next);
-      if (user.admin_level >= SLURMDB_ADMIN_OPERATOR && user.uid != NO_VAL) {
-        operators.insert(user.uid);
-      }
-    }
-    slurm_list_iterator_destroy(users);
+    if (message->user_list) operators = operators_among(message->user_list);
     slurm_free_assoc_mgr_info_msg(message);
     return operators;
   }

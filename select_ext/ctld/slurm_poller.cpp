@@ -51,6 +51,7 @@ struct SlurmPoller::Shared {
   std::optional<SlurmSite> site;
   std::set<uint32_t> operators;  // as last reported
   int polls = 0;
+  int failures_of_operators = 0;  // in a row
   bool told_site = false;
   bool failing = false;
 
@@ -73,7 +74,6 @@ Result<SlurmPoller::News> SlurmPoller::Shared::look() {
     site = *std::move(told);
   }
   News found;
-  look_for_operators(found);
   Result<std::optional<std::vector<SlurmNode>>> nodes = api->load_nodes();
   if (!nodes) return std::move(nodes).error();
   if (*nodes) append(found.events, jobs.look(**nodes));
@@ -86,16 +86,23 @@ Result<SlurmPoller::News> SlurmPoller::Shared::look() {
     std::vector<WaitingJob> now_waiting = waiting_of(**now);
     if (now_waiting != waiting) found.waiting = waiting = now_waiting;
   }
+  look_for_operators(found);
   return found;
 }
 
-// Slurm may tell them to its operators alone (PrivateData=users). Those known
-// before then stay.
+// If slurmctld does not tell them any more, nobody is one: rights must end.
 void SlurmPoller::Shared::look_for_operators(News& found) {
   if (polls++ % kPollsPerOperators != 0) return;
   Result<std::set<uint32_t>> now = api->load_operators();
-  if (!now || *now == operators) return;
-  found.operators = operators = *std::move(now);
+  failures_of_operators = now ? 0 : failures_of_operators + 1;
+  if (!now && failures_of_operators < kMostFailures) return;
+  if (!now && !operators.empty()) {
+    found.remarks.push_back(now.error().message +
+                            ": nobody is an operator until it does");
+  }
+  std::set<uint32_t> known = now ? *std::move(now) : std::set<uint32_t>();
+  if (known == operators) return;
+  found.operators = operators = std::move(known);
 }
 
 // REQUIRES: mutex is held.
@@ -110,6 +117,10 @@ void SlurmPoller::Shared::tell(Result<News> found) {
     news.remarks.push_back("slurmctld answers again");
   }
   if (found) append(news.events, std::move(found->events));
+  if (found) {
+    news.remarks.insert(news.remarks.end(), found->remarks.begin(),
+                        found->remarks.end());
+  }
   if (found && !std::exchange(told_site, true)) news.site = site;
   if (found && found->waiting) news.waiting = std::move(found->waiting);
   if (found && found->operators) news.operators = std::move(found->operators);

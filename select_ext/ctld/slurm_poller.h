@@ -32,6 +32,8 @@ class SlurmPoller {
   static constexpr size_t kMaxWaiting = 1'000'000;
   // Operators are asked for at every such poll, once a minute.
   static constexpr int kPollsPerOperators = 30;
+  // Of these queries in a row, after which nobody is an operator.
+  static constexpr int kMostFailures = 3;
 
   // make       creates the API; called in the thread, again until it succeeds
   // period_ms  under kMinPeriod_ms only without a real Slurm

@@ -56,7 +56,8 @@ class Commands(cluster_case.ClusterCase):
 
         denied = self.ask("jobs", "--user", self.owner, user=self.other)
         self.assertEqual(denied.returncode, 3)
-        self.assertIn("only root sees other users' jobs", denied.stderr)
+        self.assertIn("only root and Slurm's operators see other users' jobs",
+                      denied.stderr)
         missing = self.ask("jobs", job, user=self.other)
         self.assertEqual(missing.returncode, 3)
         self.assertIn(f"job {job}: no managed job", missing.stderr)
@@ -196,10 +197,12 @@ class Commands(cluster_case.ClusterCase):
             self.assertIn("remembers no managed job", nothing.stderr)
         denied = self.ask("report", "--user", self.owner, user=self.other)
         self.assertEqual(denied.returncode, 3)
-        self.assertIn("only root sees other users' jobs", denied.stderr)
+        self.assertIn("only root and Slurm's operators see other users' jobs",
+                      denied.stderr)
         denied = self.ask("report", "--cluster", user=self.owner)
         self.assertEqual(denied.returncode, 3)
-        self.assertIn("only root sees the cluster's totals", denied.stderr)
+        self.assertIn("only root and Slurm's operators see the cluster's "
+                      "totals", denied.stderr)
 
         of_owner = self.ask_json("report", "--user", self.owner)["totals"]
         done = self.ask("report", "--cluster", "--json")

@@ -23,6 +23,7 @@ struct FakeSlurm {
   std::condition_variable changed;
   std::vector<SlurmJob> jobs;
   std::set<uint32_t> operators;
+  bool tells_no_operators = false;
   bool is_down = false;
   bool hangs = false;
   int asked = 0;
@@ -66,6 +67,9 @@ class FakeApi final : public SlurmApi {
   Result<SlurmSite> load_site() override { return SlurmSite{"alpha", 64030}; }
   Result<std::set<uint32_t>> load_operators() override {
     const std::lock_guard lock(slurm_->mutex);
+    if (slurm_->tells_no_operators) {
+      return Error{Code::kUnavailable, 0, "slurmctld does not tell its users"};
+    }
     return slurm_->operators;
   }
 
@@ -126,6 +130,24 @@ TEST_CASE("operators are reported at first, and when they change") {
   news = next(*poller);
   REQUIRE(news.operators);
   CHECK(news.operators->empty());
+}
+
+TEST_CASE("operators that slurmctld no longer tells are none") {
+  auto slurm = std::make_shared<FakeSlurm>();
+  slurm->operators = {1002};
+  auto poller = poll_of(slurm);
+  REQUIRE(next(*poller).operators);
+  {
+    const std::lock_guard lock(slurm->mutex);
+    slurm->tells_no_operators = true;
+  }
+  const SlurmPoller::News news = next(*poller);
+  REQUIRE(news.operators);
+  CHECK(news.operators->empty());
+  REQUIRE(news.remarks.size() == 1);
+  CHECK(
+      news.remarks[0] ==
+      "slurmctld does not tell its users: nobody is an operator until it does");
 }
 
 TEST_CASE("a change is reported once") {
