@@ -45,6 +45,8 @@ JobMetrics job_metrics(Job& job, const JobReport& report, double now_s) {
     metrics.imagined_lent_cores = job.imagined->lent_cores;
   }
   metrics.counters = job.told;
+  // A counter that stands still would say that the GPUs are idle.
+  if (!job.gpu_busy) metrics.counters.gpu_busy_s.reset();
   return metrics;
 }
 

@@ -214,9 +214,10 @@ constexpr JobFamily kJobFamilies[] = {
                       {{{"place", "trainer"}}, job.counters.trainer_cpu_s}};
      }},
     {"penstock_job_allocated_cores", Kind::kGauge,
-     "CPUs that Slurm gave a job's tasks.",
+     "CPUs that Slurm allocated to a job.",
      [](const JobReport& report, const JobMetrics&) {
-       return Samples{{{}, report.cores.allocated}};
+       const CoreFigures& cores = report.cores;
+       return Samples{{{}, cores.job ? cores.job : cores.allocated}};
      }},
     {"penstock_job_gpus", Kind::kGauge, "GPUs that Slurm gave a job.",
      [](const JobReport&, const JobMetrics& job) {
