@@ -79,7 +79,10 @@ PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
   entry.shares = job.shares();
   entry.weight = weight * double(entry.shares);
   entry.share = job.sharing.share;
-  entry.pool = node.pool_of(job);
+  // The kernel counts no reads of an observed job. Its own count has those from
+  // the page cache, too: by that it would seem to be bound by storage.
+  const bool knows_reads = !job.observed || job.reads.kernel_counts_bytes;
+  entry.pool = knows_reads ? node.pool_of(job) : -1;
   entry.pool_pressed = job.reads.pool_pressed;
   entry.on_entitlement = node.is_off() || job.costs.contradicted ||
                          !job.costs.corrector.trusted() ||

@@ -85,18 +85,21 @@ void Rebalancer::rebalance(GrantCause cause, uint64_t since_ns) {
 // Beside observed jobs, limits of a pool would only slow the others down.
 void Rebalancer::lift_limits_of_observed(const PlanInput& input,
                                          Plan& plan) const {
-  const auto is_observed = [&](const PlanJob& job) {
-    return node_.registry.jobs().at(JobId(job.id)).observed;
+  const auto record = [&](const PlanJob& job) -> const Job& {
+    return node_.registry.jobs().at(JobId(job.id));
   };
   std::set<int> pools;
   for (const PlanJob& job : input.jobs) {
-    if (is_observed(job)) pools.insert(job.pool);
+    const Job& it = record(job);
+    if (it.observed) pools.insert(node_.pool_of(it));
   }
   for (size_t i = 0; i < input.jobs.size(); ++i) {
     const PlanJob& job = input.jobs[i];
-    if (!pools.contains(job.pool)) continue;
-    plan.grants[i].bytes_per_s =
-        is_observed(job) ? 0 : double(job.max_bytes_per_s);
+    if (record(job).observed) {
+      plan.grants[i].bytes_per_s = 0;
+    } else if (pools.contains(job.pool)) {
+      plan.grants[i].bytes_per_s = double(job.max_bytes_per_s);
+    }
   }
 }
 
