@@ -17,6 +17,7 @@
 namespace penstock {
 
 enum class LendAcross { kAny, kAccount, kUser };
+enum class ReportNotice { kOff, kProblems, kAll };
 enum class SubmitComment { kNo, kComment, kAdminComment };
 
 // Pool=NAME Path=/mount Bandwidth=RATE [Shared=yes|no]
@@ -70,6 +71,7 @@ struct Config {
   uint64_t sample_period_ms = 1000;
   uint64_t min_solve_interval_ms = 50;
   double report_min_seconds = 30.0;
+  ReportNotice report_notice = ReportNotice::kOff;
   uint64_t cache_keep_s = 0;
   std::string log_level = "info";
   std::string gpu_type;  // a name of penstock predict --list-gpus

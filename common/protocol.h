@@ -28,6 +28,7 @@ enum penstock_message_type {
   PENSTOCK_JOB_START = 8,  /* root only; no reply */
   PENSTOCK_SWITCH = 9,     /* root only; REPLY with one fd of JSON */
   PENSTOCK_LIMIT = 10,     /* a job's process; REPLY */
+  PENSTOCK_NOTICE = 11,    /* root only; REPLY */
   PENSTOCK_REPLY = 100
 };
 
@@ -155,14 +156,25 @@ struct penstock_limit {
   uint64_t bytes_per_s; /* from the job's pool; 0: only the grant's limit */
 };
 
+/* Asks for the line on its report that a job's user gets at its end. Sent after
+ * the exit of a step's last task on its first node, which may not have been
+ * read yet. */
+struct penstock_notice {
+  struct penstock_header header;
+  uint32_t job_id;
+  int32_t pid;        /* of that task's first process */
+  uint64_t exited_ns; /* as in its TASK_EXIT */
+};
+
 /* status: 0, or a positive errno value. HELLO: fds are the progress page
  * (read-write) and the hint page (read-only). STATUS, SWITCH: one fd, the JSON
  * text. */
 struct penstock_reply {
   struct penstock_header header;
   int32_t status;
-  uint32_t reserved;
-  char text[120]; /* the reason in one line; "" if status is 0 */
+  uint32_t wants_notice; /* TASK_START. 1: ask for a NOTICE at the end */
+  char text[120]; /* the reason in one line; "" if status is 0. NOTICE: the
+                     line; "": there is none */
 };
 
 #endif

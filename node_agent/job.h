@@ -100,6 +100,8 @@ struct Job {
   DataQuality quality;
   Greetings greetings;
   std::vector<std::string> notes;
+  // Training samples when its user got a line on its report.
+  std::optional<uint64_t> noticed_samples;
 
   // Adds a note to the report, once, within the report's limit. Returns false
   // if the note exists or the limit is reached. Callers log only on true, so

@@ -113,6 +113,8 @@ Result<Message> decode_type(uint16_t type, std::span<const std::byte> packet) {
       return as<penstock_switch>(packet);
     case PENSTOCK_LIMIT:
       return as<penstock_limit>(packet);
+    case PENSTOCK_NOTICE:
+      return as<penstock_notice>(packet);
     default:
       return invalid("type: " + std::to_string(type) + " is unknown");
   }
@@ -158,7 +160,8 @@ bool is_root_only(const Message& message) {
          std::holds_alternative<penstock_step_end>(message) ||
          std::holds_alternative<penstock_job_end>(message) ||
          std::holds_alternative<penstock_job_start>(message) ||
-         std::holds_alternative<penstock_switch>(message);
+         std::holds_alternative<penstock_switch>(message) ||
+         std::holds_alternative<penstock_notice>(message);
 }
 
 }  // namespace penstock

@@ -18,7 +18,7 @@ using Message =
     std::variant<penstock_task_start, penstock_task_exit, penstock_step_end,
                  penstock_job_end, penstock_hello, penstock_thread,
                  penstock_status, penstock_job_start, penstock_switch,
-                 penstock_limit>;
+                 penstock_limit, penstock_notice>;
 
 // Checks magic, version, type, size, strings and ranges of one packet.
 //   limits  the admin's limits for the options of a TASK_START

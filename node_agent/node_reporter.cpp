@@ -6,6 +6,7 @@
 #include "node_agent/job_what_if.h"
 #include "node_agent/reporter.h"
 #include "report/core_advice.h"
+#include "report/notice.h"
 
 namespace penstock {
 namespace {
@@ -83,6 +84,23 @@ void NodeReporter::write_report(const Job& job) const {
                  node_.config.report_dir};
   if (!node_.config.controllers.empty()) packer_.add(ended);
   reports_.add(std::move(ended));
+}
+
+std::string NodeReporter::notice_of(Job& job) const {
+  const bool has_report = job.managed && job.tasks.empty() &&
+                          job.options.report_format != PENSTOCK_REPORT_NONE;
+  if (!has_report || node_.config.report_notice == ReportNotice::kOff) {
+    return "";
+  }
+  const JobReport report = report_of(job, false);
+  if (job.noticed_samples == report.quality.samples) return "";
+  if (node_.config.report_notice == ReportNotice::kProblems &&
+      !has_remedy(report)) {
+    return "";
+  }
+  std::string line = notice(report);
+  if (!line.empty()) job.noticed_samples = report.quality.samples;
+  return line;
 }
 
 NodeStatus NodeReporter::node_status(uid_t uid) const {

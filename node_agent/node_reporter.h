@@ -35,6 +35,11 @@ class NodeReporter {
   // next reports. Takes milliseconds: once in a few seconds, and at its end.
   void estimate(Job& job) const;
 
+  // The line that the user of an ended job gets; "": none, by ReportNotice,
+  // since tasks of the job still run, or since it has trained no more since the
+  // last line, as a step of salloc may.
+  std::string notice_of(Job& job) const;
+
   // Raises the counters of each job: see job_metrics.h.
   NodeMetrics metrics();
 

@@ -83,7 +83,10 @@ Answer Requests::on(const penstock_task_start& start, const Peer&) {
   if (job.options.mode == PENSTOCK_MODE_OFF) job.managed = false;
   if (job.tasks.size() == 1) job.observed = node_.observes(job.id);
   lifecycle_.start_task(job, **task);
-  return Answer{};
+  Answer answer;
+  answer.wants_notice =
+      job.managed && node_.config.report_notice != ReportNotice::kOff;
+  return answer;
 }
 
 Answer Requests::on(const penstock_task_exit& exit, const Peer&) {
@@ -201,6 +204,15 @@ Answer Requests::on(const penstock_switch& wanted, const Peer&) {
 
 Answer Requests::on(const penstock_limit& asked, const Peer& peer) {
   return limits_.on_limit(asked, peer);
+}
+
+// The step waits for it: nothing is read or computed twice.
+Answer Requests::on(const penstock_notice& asked, const Peer&) {
+  lifecycle_.end_task(asked.job_id, asked.pid, asked.exited_ns);
+  Answer answer;
+  Job* job = node_.registry.find_job(asked.job_id);
+  if (job != nullptr) answer.text = reporter_.notice_of(*job);
+  return answer;
 }
 
 }  // namespace penstock

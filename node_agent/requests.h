@@ -40,6 +40,7 @@ class Requests {
   Answer on(const penstock_status& status, const Peer& peer);
   Answer on(const penstock_switch& wanted, const Peer& peer);
   Answer on(const penstock_limit& asked, const Peer& peer);
+  Answer on(const penstock_notice& asked, const Peer& peer);
 
   Node& node_;
   Enforcer& enforcer_;

@@ -37,6 +37,7 @@ void send_reply(int fd, uint32_t request_id, const Answer& answer) {
   reply.header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION, PENSTOCK_REPLY,
                   sizeof reply, request_id};
   reply.status = answer.status;
+  reply.wants_notice = answer.wants_notice ? 1 : 0;
   const size_t length = std::min(answer.text.size(), sizeof reply.text - 1);
   std::memcpy(reply.text, answer.text.data(), length);
 

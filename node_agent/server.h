@@ -30,6 +30,7 @@ struct Answer {
   std::vector<int> fds;             // at most 2; not closed by the server
   std::vector<UniqueFd> owned_fds;  // also sent, then closed
   bool send = true;                 // false: this message has no reply
+  bool wants_notice = false;        // of a TASK_START
 };
 
 // Answers that refuse a request; int error: an errno value.

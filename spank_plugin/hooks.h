@@ -20,6 +20,8 @@ struct State {
   WaitBudget budget;
   uint64_t launch_ns = 0;     // time in our callbacks before exec, summed
   uint32_t launch_tasks = 0;  // task_post_fork calls in that sum
+  uint32_t exited_tasks = 0;  // of this step, on this node
+  bool wants_notice = false;  // penstockd has a line for the job's end
 };
 State& state();
 

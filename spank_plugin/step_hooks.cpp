@@ -167,7 +167,33 @@ int announce_task(spank_t spank) {
   const Outcome outcome = request(now.settings.socket_path, kRoot, &message,
                                   sizeof message, now.budget, reply);
   log_start(message, outcome, reply);
+  now.wants_notice |= outcome == Outcome::kDone && reply.wants_notice == 1;
   return 0;
+}
+
+// Prints penstockd's line on the ended job, if there is one, to the job's
+// stderr, as slurmstepd's own messages: its log never blocks there.
+void print_notice(const penstock_task_exit& ended) {
+  State& now = state();
+  auto message = make_message<penstock_notice>(PENSTOCK_NOTICE);
+  message.job_id = ended.job_id;
+  message.pid = ended.pid;
+  message.exited_ns = ended.exited_ns;
+  penstock_reply reply{};
+  const Outcome outcome = request(now.settings.socket_path, kRoot, &message,
+                                  sizeof message, now.budget, reply);
+  if (outcome != Outcome::kDone || reply.status != 0) return;
+  char line[sizeof reply.text];
+  set_printable(line, fixed_text(reply.text));
+  if (line[0] != '\0')
+    slurm_spank_log("%.*s", static_cast<int>(sizeof line), line);
+}
+
+// Whether all of the step's tasks on its first node have ended.
+bool is_last_here(spank_t spank) {
+  return item<uint32_t>(spank, S_JOB_NODEID, 1) == 0 &&
+         state().exited_tasks ==
+             item<uint32_t>(spank, S_JOB_LOCAL_TASK_COUNT, 0);
 }
 
 int announce_task_exit(spank_t spank) {
@@ -176,7 +202,10 @@ int announce_task_exit(spank_t spank) {
   set_step(spank, message);
   message.task_id = item<uint32_t>(spank, S_TASK_GLOBAL_ID, 0);
   message.pid = item<pid_t>(spank, S_TASK_PID, 0);
-  if (message.pid > 0) send(message, "the task's exit");
+  if (message.pid <= 0) return 0;
+  send(message, "the task's exit");
+  ++state().exited_tasks;
+  if (state().wants_notice && is_last_here(spank)) print_notice(message);
   return 0;
 }
 

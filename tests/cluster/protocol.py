@@ -10,6 +10,7 @@ MAGIC = 0x54534E50
 VERSION = 1
 TASK_START, TASK_EXIT, STEP_END, JOB_END = 1, 2, 3, 4
 HELLO, THREAD, STATUS, JOB_START, SWITCH, LIMIT = 5, 6, 7, 8, 9, 10
+NOTICE = 11
 REPLY = 100
 MODE_AUTO, MODE_OFF = 1, 2
 REPORT_TEXT, REPORT_JSON, REPORT_NONE = 1, 2, 3
@@ -32,6 +33,7 @@ _LAYOUTS = {
     STATUS: (_HEADER + "2I", "job_id reserved"),
     SWITCH: (_HEADER + "2I", "off reserved"),
     LIMIT: (_HEADER + "2IQ", "millicores ends bytes_per_s"),
+    NOTICE: (_HEADER + "IiQ", "job_id pid exited_ns"),
     REPLY: (_HEADER + "iI120s", "status reserved text"),
 }
 _HEADER_NAMES = "magic version type size_bytes request_id "

@@ -32,7 +32,8 @@ EXPORTED = {
 }
 FROM_SLURM = {
     "spank_penstock": {
-        "slurm_debug", "slurm_error", "slurm_info", "spank_context",
+        "slurm_debug", "slurm_error", "slurm_info", "slurm_spank_log",
+        "spank_context",
         "spank_get_item", "spank_getenv", "spank_job_control_setenv",
         "spank_option_register", "spank_setenv", "spank_unsetenv",
     },

@@ -112,6 +112,13 @@ TEST_CASE("the start of a job requires root, and its account is checked") {
   CHECK_THAT(error_of(start), Catch::Matchers::ContainsSubstring("job_id"));
 }
 
+TEST_CASE("only root asks for a job's notice") {
+  const auto asked = message_of<penstock_notice>(PENSTOCK_NOTICE);
+  const auto decoded = decode_message(bytes(asked), {});
+  REQUIRE(decoded.ok());
+  CHECK(is_root_only(*decoded));
+}
+
 TEST_CASE("only root switches Penstock off and on") {
   auto wanted = message_of<penstock_switch>(PENSTOCK_SWITCH);
   for (uint32_t off : {0u, 1u}) {
