@@ -22,7 +22,7 @@ TEST_CASE("a mistake at the start is in the notice") {
   CHECK(
       notice(report) ==
       "penstock: Input-bound: 31% of step time waits for data; srun took 1 of "
-      "the 4 CPUs that...; penstock report 4711");
+      "the 4 CPUs that the job...; penstock report 4711");
   // Of a job that does not tell its waits, it is all.
   report.breakdown = make_breakdown({.wall_s = 300});
   CHECK(has_remedy(report));
