@@ -12,10 +12,9 @@ class LoaderSeparation {
   explicit LoaderSeparation(Node& node)
       : node_(node), splitter_(node.machine.proc, node.machine.sched) {}
 
-  // Decides for a task, if Penstock acts for its job and nothing is decided
-  // yet, whether its loader gets CPUs of its own. If tasks' CPUs overlapped,
-  // their loaders would all get the same few CPUs: none of these tasks is then
-  // separated.
+  // Decides for a task, if Penstock acts for its job, whether its loader gets
+  // CPUs of its own. If tasks' CPUs overlapped, their loaders would all get the
+  // same few CPUs: none of these tasks is then separated. May be repeated.
   void decide(Job& job, Task& task) const;
 
   // Moves new threads to their side. Call after each scan.

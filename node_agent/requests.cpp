@@ -206,7 +206,7 @@ Answer Requests::on(const penstock_limit& asked, const Peer& peer) {
   return limits_.on_limit(asked, peer);
 }
 
-// The step waits for it: nothing is read or computed twice.
+// The step waits for it.
 Answer Requests::on(const penstock_notice& asked, const Peer&) {
   lifecycle_.end_task(asked.job_id, asked.pid, asked.exited_ns);
   Answer answer;

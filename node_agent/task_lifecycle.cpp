@@ -108,8 +108,7 @@ void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
         names_origins(node_.config.modes)) {
       job.note(
           "its partition and account are unknown, and Mode= lines name some: "
-          "it "
-          "is only observed; see spank_penstock(8)");
+          "it is only observed; see spank_penstock(8)");
     }
     parts_.profiles.load(job);
   }

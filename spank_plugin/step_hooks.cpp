@@ -172,7 +172,7 @@ int announce_task(spank_t spank) {
 }
 
 // Prints penstockd's line on the ended job, if there is one, to the job's
-// stderr, as slurmstepd's own messages: its log never blocks there.
+// stderr, as slurmstepd prints its own errors.
 void print_notice(const penstock_task_exit& ended) {
   State& now = state();
   auto message = make_message<penstock_notice>(PENSTOCK_NOTICE);

@@ -21,11 +21,12 @@ CPU_S_PER_SAMPLE = 0.001
 
 
 class NodesCase(cluster_case.ClusterCase):
+    cluster_class = embedded_nodes.NodesCluster
     cluster_options = {}
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = embedded_nodes.NodesCluster(**cls.cluster_options)
+        cls.cluster = cls.cluster_class(**cls.cluster_options)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
         build = embedded.build_directory() / "bin"

@@ -78,19 +78,14 @@ class AccountingCluster(embedded_nodes.NodesCluster):
 
 
 class Operators(test_nodes.NodesCase):
+    cluster_class = AccountingCluster
+    cluster_options = {"nodes": 1, "users": len(LEVELS)}
+
     @classmethod
     def setUpClass(cls):
-        cls.cluster = AccountingCluster(nodes=1, users=len(LEVELS))
-        cls.addClassCleanup(cls.cluster.stop)
-        cls.cluster.start()
-        build = embedded.build_directory() / "bin"
-        cls.train = cls.cluster.expose(build / "penstock-train")
-        cls.penstock = cls.cluster.expose(build / "penstock")
-        cls.data = f"{cls.cluster.directory}/bin/jpeg"
-        done = cls.cluster.command(
-            str(build / "penstock-demo-data"), "--out", cls.data, "--format",
-            "jpeg", "--count", "64")
-        assert done.returncode == 0, done.stderr
+        super().setUpClass()
+        cls.penstock = cls.cluster.expose(
+            embedded.build_directory() / "bin" / "penstock")
         cls.login = f"{cls.cluster.directory}/login.conf"
         slurm_files.write(
             cls.login, f"SocketPath={cls.cluster.directory}/none/x.sock\n"
