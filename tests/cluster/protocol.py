@@ -48,6 +48,11 @@ def pack(kind, *fields, request_id=0):
     return layout.pack(MAGIC, VERSION, kind, layout.size, request_id, *fields)
 
 
+def size_of(kind):
+    """The bytes of a message of the type."""
+    return _STRUCTS[kind][0].size
+
+
 def unpack(packet):
     """Unpacks a message into a named tuple with texts as str; ValueError for
     an unknown message or a wrong size."""

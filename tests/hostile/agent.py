@@ -102,12 +102,12 @@ def root_only():
         protocol.pack(protocol.TASK_EXIT, 4711, 0, 0, 4711, 1),
         protocol.pack(protocol.STEP_END, 4711, 0, 1, 1),
         protocol.pack(protocol.JOB_END, 4711, 0),
-        protocol.pack(protocol.JOB_START, 4711, 0, b"forged"),
+        protocol.pack(protocol.JOB_START, 4711, 0, b"forged", b"forged"),
         protocol.pack(protocol.SWITCH, 1, 0),
+        protocol.pack(protocol.NOTICE, 4711, 4711, 1),
     ]
 
 
-def everything():
-    """One well-formed message of each type."""
-    return root_only() + [hello(), thread(os.getpid()), status(),
-                          limit(100, 1, 0)]
+def anyones():
+    """One well-formed message of each type that a job may send."""
+    return [hello(), thread(os.getpid()), status(), limit(100, 1, 0)]

@@ -54,7 +54,7 @@ def oversized(site):
 def truncated(site):
     return send_all(site, (packet[:length]
                            for _ in itertools.count()
-                           for packet in agent.everything()
+                           for packet in agent.root_only() + agent.anyones()
                            for length in range(1, len(packet))))
 
 
@@ -72,7 +72,7 @@ def false_headers(site):
 def flipped_bits(site):
     def packets():
         while True:
-            packet = bytearray(random.choice(agent.everything()[6:]))
+            packet = bytearray(random.choice(agent.anyones()))
             bit = random.randrange(len(packet) * 8)
             packet[bit // 8] ^= 1 << bit % 8
             yield bytes(packet)
