@@ -6,21 +6,18 @@
 #include <cmath>
 
 #include "common/options.h"
+#include "report/core_model.h"
 #include "report/text.h"
 
 namespace penstock {
 namespace {
 
+using Rate = CoreModel::Rate;
+
 // Smaller gains are within the error of the model.
 constexpr double kWorthwhileGain = 0.05;
 // From this share of the best rate on, further CPUs are not worth their price.
 constexpr double kNearlyBest = 0.97;
-// A job that uses this share of its CPUs has no more to use.
-constexpr double kSaturated = 0.85;
-// A thread that uses less of a core than this sleeps in between.
-constexpr double kAwake = 0.85;
-// A job that reads this share of what storage supplies is bound by it.
-constexpr double kReadsAll = 0.8;
 // Where the curve promises this much more than the prep stall allows, the split
 // of the stalls decides.
 constexpr double kCut = 1.1;
@@ -29,137 +26,11 @@ constexpr double kCut = 1.1;
 constexpr double kRunToRun = 0.05;
 // Use of CPUs at which a loader and a trainer hardly disturb each other.
 constexpr double kComfortable = 0.8;
-constexpr int kMostPerTask = 4096;  // limit of the options
-constexpr int kBisections = 50;
-
-using Rate = double Estimate::*;  // of the curve: value, low or high
-
-class CoreModel {
- public:
-  static std::optional<CoreModel> of(const JobReport& report) {
-    const CoreFigures& cores = report.cores;
-    if (!report.what_if || report.what_if->points.size() < 2 ||
-        !report.what_if->here_rate || !(*report.what_if->here_rate > 0) ||
-        !cores.allocated || !report.tasks ||
-        cores.loader_kind == LoaderKind::kUnknown) {
-      return std::nullopt;
-    }
-    return CoreModel(report);
-  }
-
-  double here_rate() const { return *curve_.here_rate; }
-  double tasks() const { return double(report_.tasks); }
-  int cpus() const {  // of a task
-    return int(std::clamp(std::round(*report_.cores.allocated / tasks()), 1.0,
-                          double{kMostPerTask}));
-  }
-  int most_cpus() const {
-    if (!report_.cores.node) return kMostPerTask;
-    return int(
-        std::clamp(*report_.cores.node / tasks(), 1.0, double{kMostPerTask}));
-  }
-
-  // Cores of the trainers at this rate.
-  double trainer(double rate) const {
-    const CoreFigures& cores = report_.cores;
-    if (cores.trainer_demand && curve_.ceiling > 0) {
-      return cores.trainer_demand->value * rate / curve_.ceiling;
-    }
-    return cores.reserve.value_or(0);
-  }
-
-  // The rate with this number of loader cores.
-  double rate_at(double cores, Rate end) const {
-    const auto& points = curve_.points;
-    const auto after = std::find_if(
-        points.begin(), points.end(),
-        [cores](const RateAtCores& point) { return point.cores >= cores; });
-    if (after == points.end()) return points.back().rate.*end;
-    if (after == points.begin()) return after->rate.*end;
-    const RateAtCores& before = *(after - 1);
-    const double part = (cores - before.cores) / (after->cores - before.cores);
-    return before.rate.*end + part * (after->rate.*end - before.rate.*end);
-  }
-
-  // The least number of loader cores for this rate; the curve's end if none is
-  // enough.
-  double cores_for(double rate, Rate end) const {
-    double low = 0, high = curve_.points.back().cores;
-    for (int i = 0; i < kBisections; ++i) {
-      const double middle = (low + high) / 2;
-      (rate_at(middle, end) >= rate ? high : low) = middle;
-    }
-    return high;
-  }
-
-  double all_cpus() const { return cpus() * tasks(); }
-
-  // Loader cores that the trainers leave of this many CPUs.
-  double loader_cores(double cpus, Rate end) const {
-    double low = 0, high = std::min(cpus, curve_.points.back().cores);
-    for (int i = 0; i < kBisections; ++i) {
-      const double middle = (low + high) / 2;
-      const double used = middle + trainer(rate_at(middle, end));
-      (used <= cpus ? low : high) = middle;
-    }
-    return low;
-  }
-
-  // cpus: of all tasks.
-  double rate_with(double cpus, Rate end) const {
-    return rate_at(loader_cores(cpus, end), end);
-  }
-
-  // Loader cores in use now, while the job trains.
-  double used() const { return cores_for(here_rate(), &Estimate::value); }
-
-  // Whether the job uses all CPUs that it has, lent ones included.
-  bool is_saturated() const {
-    const double has =
-        *report_.cores.allocated + report_.cores.granted_away.value_or(0);
-    return used() + trainer(here_rate()) >= kSaturated * has;
-  }
-
-  double threads() const { return report_.cores.loader_threads.value_or(0); }
-
-  // Cores that one loader thread uses. While the job is starved, its threads
-  // always work. Those that use less than a core then sleep; behind others'
-  // backs on a saturated CPU they would not.
-  double cores_of_thread() const {
-    if (!(threads() > 0) || is_saturated()) return 1;
-    const double share = used() / threads();
-    return share < kAwake ? std::max(share, 1e-3) : 1;
-  }
-
-  // Whether threads sleep and nobody knows that more of them would get more.
-  bool is_bound_by_storage() const {
-    if (cores_of_thread() == 1) return false;
-    const BandwidthFigures& storage = report_.bandwidth;
-    if (storage.pool.empty() || !storage.used_bytes_per_s) {
-      const DataWaits waits = data_waits(report_.breakdown);
-      return waits.storage_s.value_or(0) > waits.cpu_s.value_or(0);
-    }
-    double supplied = storage.pool_bytes_per_s.value_or(0);
-    if (storage.granted_bytes_per_s) {
-      supplied = std::min(supplied, *storage.granted_bytes_per_s);
-    }
-    return *storage.used_bytes_per_s >= kReadsAll * supplied;
-  }
-
-  // Loader threads that use this number of cores, of the whole job.
-  double threads_for(double cores) const { return cores / cores_of_thread(); }
-
- private:
-  explicit CoreModel(const JobReport& report)
-      : report_(report), curve_(*report.what_if) {}
-
-  const JobReport& report_;
-  const WhatIfCurve& curve_;
-};
 
 // An excess of a twentieth is ignored.
 int whole(double amount) {
-  return int(std::clamp(std::ceil(amount - 0.05), 1.0, double{kMostPerTask}));
+  return int(std::clamp(std::ceil(amount - 0.05), 1.0,
+                        double{CoreModel::kMostPerTask}));
 }
 
 // What makes the loader start this number of threads. "": it does by itself.
@@ -287,56 +158,125 @@ Estimate gain_of(const JobReport& report, const CoreModel& model,
   return out;
 }
 
+// More CPUs or loader threads, with which a starved job is faster.
+struct Growth {
+  int cpus = 0;       // of a task
+  double loader = 0;  // cores
+  double threads = 0;
+};
+
+// Those with which its rate is nearly the best.
+Growth best_growth(const CoreModel& model) {
+  const int most = std::max(model.cpus(), model.most_cpus());
+  Growth out;
+  out.cpus = cpus_for_best(model, model.cpus(), most);
+  const double enough =
+      kNearlyBest * model.rate_with(most * model.tasks(), &Estimate::value);
+  out.loader =
+      std::min(model.loader_cores(out.cpus * model.tasks(), &Estimate::value),
+               model.cores_for(enough, &Estimate::value));
+  out.threads = model.threads_for(out.loader);
+  return out;
+}
+
+Estimate gain_of(const JobReport& report, const CoreModel& model,
+                 const Growth& growth) {
+  return gain_of(report, model, [&](Rate end, double factor) {
+    const double rate = model.rate_with(growth.cpus * model.tasks(), end);
+    return factor * rate / model.here_rate() - 1;
+  });
+}
+
+// "": it needs no other number of threads.
+std::string line_of_threads(const JobReport& report, const Growth& growth) {
+  if (!needs_threads(report, growth.threads)) return "";
+  return threads_line(report, growth.threads);
+}
+
 std::optional<Recommendation> advise_more(const JobReport& report,
                                           const CoreModel& model) {
   if (model.is_bound_by_storage()) return std::nullopt;
-  const int most = std::max(model.cpus(), model.most_cpus());
-  const int cpus = cpus_for_best(model, model.cpus(), most);
-  const Estimate gain = gain_of(report, model, [&](Rate end, double factor) {
-    const double rate = model.rate_with(cpus * model.tasks(), end);
-    return factor * rate / model.here_rate() - 1;
-  });
+  const Growth growth = best_growth(model);
+  const Estimate gain = gain_of(report, model, growth);
   if (gain.value < kWorthwhileGain) return std::nullopt;
-  const double enough =
-      kNearlyBest * model.rate_with(most * model.tasks(), &Estimate::value);
-  const double loader =
-      std::min(model.loader_cores(cpus * model.tasks(), &Estimate::value),
-               model.cores_for(enough, &Estimate::value));
-  const double threads = model.threads_for(loader);
   Recommendation out;
-  if (needs_threads(report, threads)) {
-    const std::string line = threads_line(report, threads);
-    if (!line.empty()) out.lines.push_back(line);
-  }
-  if (cpus > model.cpus()) {
+  const std::string line = line_of_threads(report, growth);
+  if (!line.empty()) out.lines.push_back(line);
+  if (growth.cpus > model.cpus()) {
     const std::vector<std::string> lines =
-        cpus_lines(report.cores, report.tasks, cpus);
+        cpus_lines(report.cores, report.tasks, growth.cpus);
     out.lines.insert(out.lines.end(), lines.begin(), lines.end());
   }
   if (out.lines.empty()) return std::nullopt;
-  out.reason = reason_of(report, model, loader, cpus);
+  out.reason = reason_of(report, model, growth.loader, growth.cpus);
   out.gain = gain;
   return out;
 }
 
-// Growing follows what is expected, shrinking the worst that is.
-std::optional<Recommendation> advise_fewer(const JobReport& report) {
+// Cores of the loader and of the trainers at the ceiling.
+// REQUIRES: demand and reserve are known.
+double cores_at_ceiling(const CoreFigures& cores, Rate end) {
+  return cores.demand.value().*end +
+         std::max(cores.trainer_demand ? (*cores.trainer_demand).*end : 0,
+                  cores.reserve.value());
+}
+
+// Growing follows what is expected, shrinking the worst that is: room for a
+// loader and a trainer that disturb each other, up to a CPU more than expected.
+// nullopt: no fewer are enough.
+std::optional<int> fewer_cpus(const JobReport& report) {
   const CoreFigures& cores = report.cores;
   if (!cores.demand || !cores.reserve || !cores.allocated || !report.tasks) {
     return std::nullopt;
   }
-  const double loader = cores.demand->high;
+  const double tasks = double(report.tasks);
+  const double worst = cores_at_ceiling(cores, &Estimate::high) / tasks;
+  const double expected = cores_at_ceiling(cores, &Estimate::value) / tasks;
+  const int cpus = std::max(
+      whole(worst), std::min(whole(worst / kComfortable), whole(expected) + 1));
+  if (cpus * tasks > *cores.allocated - 0.5) return std::nullopt;
+  return cpus;
+}
+
+std::optional<Recommendation> advise_fewer(const JobReport& report) {
+  const std::optional<int> cpus = fewer_cpus(report);
+  if (!cpus) return std::nullopt;
+  const CoreFigures& cores = report.cores;
   const double trainer = std::max(
       cores.trainer_demand ? cores.trainer_demand->high : 0, *cores.reserve);
-  const double tasks = double(report.tasks);
-  const int cpus = whole((loader + trainer) / kComfortable / tasks);
-  if (cpus * tasks > *cores.allocated - 0.5) return std::nullopt;
   return Recommendation{
-      cpus_lines(report.cores, report.tasks, cpus),
+      cpus_lines(report.cores, report.tasks, *cpus),
       fmt::format("the loader takes at most {:.2f} cores and the trainer "
                   "{:.2f}; Slurm gave {}",
-                  loader, trainer, figure_text(cores.allocated)),
+                  cores.demand->high, trainer, figure_text(cores.allocated)),
       std::nullopt};
+}
+
+// Two runs of the same job, of which one had this rate.
+Estimate again(double rate) {
+  return {rate, rate * (1 - kRunToRun), rate * (1 + kRunToRun)};
+}
+
+// By the curve alone.
+template <class RateAt>
+Estimate widened(const RateAt& rate) {
+  const double value = rate(&Estimate::value);
+  return {value, std::min(value, rate(&Estimate::low)) * (1 - kRunToRun),
+          std::max(value, rate(&Estimate::high)) * (1 + kRunToRun)};
+}
+
+// With no more CPUs than the job had.
+Estimate rate_with_fewer(const CoreModel& model, int per_task) {
+  const auto part = [&](Rate end) {
+    const double own = model.rate_with(model.all_cpus(), end);
+    if (!(own > 0)) return 1.0;
+    return std::min(1.0, model.rate_with(per_task * model.tasks(), end) / own);
+  };
+  Estimate out = again(model.here_rate());
+  out.value *= part(&Estimate::value);
+  out.low *= std::min(part(&Estimate::low), part(&Estimate::high));
+  out.high *= std::max(part(&Estimate::low), part(&Estimate::high));
+  return out;
 }
 
 }  // namespace
@@ -361,6 +301,54 @@ std::optional<Recommendation> advise_cores(const JobReport& report) {
   if (!is_held_up(report, *waited_s)) return advise_fewer(report);
   const std::optional<CoreModel> model = CoreModel::of(report);
   return model ? advise_more(report, *model) : std::nullopt;
+}
+
+std::optional<CoresChoice> choose_cores(const JobReport& report) {
+  const std::optional<double> waited_s = held_up_s(report);
+  const std::optional<CoreModel> model = CoreModel::of(report);
+  if (!waited_s || !model) return std::nullopt;
+  CoresChoice out;
+  out.cpus_per_task = model->cpus();
+  const bool is_slow = is_held_up(report, *waited_s);
+  if (!is_slow && !model->was_lent()) {
+    out.cpus_per_task = fewer_cpus(report).value_or(out.cpus_per_task);
+    return out;
+  }
+  if (model->is_bound_by_storage()) return out;
+  const Growth growth = best_growth(*model);
+  const bool helps = model->was_lent() ||
+                     gain_of(report, *model, growth).value >= kWorthwhileGain;
+  if (!helps) return out;
+  out.cpus_per_task = growth.cpus;
+  out.threads_line = line_of_threads(report, growth);
+  return out;
+}
+
+std::optional<Estimate> rate_with_cpus(const JobReport& report, int per_task,
+                                       LoaderThreads threads) {
+  const std::optional<double> waited_s = held_up_s(report);
+  const std::optional<CoreModel> model = CoreModel::of(report);
+  if (!waited_s || !model) return std::nullopt;
+  const double here = model->here_rate();
+  const double usable = threads == LoaderThreads::kAsBefore
+                            ? model->usable()
+                            : CoreModel::kMostPerTask * model->tasks();
+  const auto rate = [&](Rate end) {
+    return model->rate_at(
+        std::min(usable, model->loader_cores(per_task * model->tasks(), end)),
+        end);
+  };
+  if (model->was_lent()) return widened(rate);
+  if (per_task < model->cpus()) return rate_with_fewer(*model, per_task);
+  const bool can_grow =
+      is_held_up(report, *waited_s) && !model->is_bound_by_storage() &&
+      (per_task > model->cpus() || threads == LoaderThreads::kEnough);
+  if (!can_grow) return again(here);
+  const Estimate gain = gain_of(report, *model, [&](Rate end, double factor) {
+    return factor * rate(end) / here - 1;
+  });
+  return Estimate{here * (1 + gain.value), here * (1 + gain.low),
+                  here * (1 + gain.high)};
 }
 
 std::optional<Estimate> gain_of_lent_cores(const JobReport& report,

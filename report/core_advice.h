@@ -18,6 +18,22 @@ namespace penstock {
 // the loader's threads sleep for a reason that is not known.
 std::optional<Recommendation> advise_cores(const JobReport& report);
 
+// CPUs for another run of the job, chosen as advise_cores() does.
+struct CoresChoice {
+  int cpus_per_task = 1;     // those that it had, if no others would help
+  std::string threads_line;  // "num_workers=6"; "": as they are
+};
+// nullopt: too little is known.
+std::optional<CoresChoice> choose_cores(const JobReport& report);
+
+// Threads and workers of another run's loader.
+enum class LoaderThreads { kAsBefore, kEnough };
+
+// The rate of another run, samples/s of all its ranks, with this number of CPUs
+// per task. nullopt: too little is known.
+std::optional<Estimate> rate_with_cpus(const JobReport& report, int per_task,
+                                       LoaderThreads threads);
+
 // The gain that this many lent cores more would have brought, by the same
 // model. 0: the job did not wait for the CPU. nullopt: too little is known.
 std::optional<Estimate> gain_of_lent_cores(const JobReport& report,

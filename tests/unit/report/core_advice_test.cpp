@@ -79,7 +79,8 @@ TEST_CASE("no more CPUs are advised than the node has") {
   CHECK(advice->lines == Lines{"num_workers=2", "#SBATCH --cpus-per-task=2"});
   // 1.84 cores are left by the trainer.
   CHECK(advice->gain->value == Approx(368.0 / 190 - 1).epsilon(0.02));
-  CHECK(advice->reason.find("a task can have no more CPUs there") != std::string::npos);
+  CHECK(advice->reason.find("a task can have no more CPUs there") !=
+        std::string::npos);
   f.report.cores.node = 1;
   CHECK(lines(f.report).empty());
 }
@@ -157,7 +158,7 @@ TEST_CASE("a step's CPUs are srun's own") {
     f.report.breakdown = make_breakdown({.wall_s = 100, .waited_s = 1.0});
     cores.allocated = 16;
     cores.launch = Launch::kStep;
-    CHECK(lines(f.report) == Lines{"srun --cpus-per-task=9"});
+    CHECK(lines(f.report) == Lines{"srun --cpus-per-task=8"});
   }
 }
 
@@ -216,11 +217,81 @@ TEST_CASE("a job that does not wait is advised the CPUs that it needs") {
   f.report.cores.allocated = 16;
   const auto advice = advise_cores(f.report);
   REQUIRE(advice);
-  // 6.1 and 0.52 cores, four fifths of their CPUs.
-  CHECK(advice->lines == Lines{"#SBATCH --cpus-per-task=9"});
+  // 6 and 0.5 cores are expected, and a CPU of room.
+  CHECK(advice->lines == Lines{"#SBATCH --cpus-per-task=8"});
   CHECK_FALSE(advice->gain);
-  f.report.cores.allocated = 9;
+  CHECK(choose_cores(f.report)->cpus_per_task == 8);
+  f.report.cores.allocated = 8;
   CHECK(lines(f.report).empty());
+  // Four fifths of two CPUs are enough for 0.9 and 0.6.
+  f.report.cores.demand = Estimate{0.9, 0.9, 0.95};
+  f.report.cores.trainer_demand = Estimate{0.6, 0.6, 0.6};
+  CHECK(lines(f.report) == Lines{"#SBATCH --cpus-per-task=2"});
+  // Nobody knows whether fewer are enough.
+  f.report.cores.demand = Estimate{2, 1, 6};
+  CHECK(lines(f.report) == Lines{"#SBATCH --cpus-per-task=7"});
+}
+
+TEST_CASE("the choice for another run is that of the advice") {
+  Fixture f;
+  const auto choice = choose_cores(f.report);
+  REQUIRE(choice);
+  CHECK(choice->cpus_per_task == 7);
+  CHECK(choice->threads_line == "num_workers=6");
+  f.report.what_if->here_rate = 1170;  // nothing helps
+  CHECK(choose_cores(f.report)->cpus_per_task == 1);
+  CHECK(choose_cores(f.report)->threads_line.empty());
+  f.report.what_if.reset();
+  CHECK_FALSE(choose_cores(f.report));
+}
+
+TEST_CASE("another run's rate follows its CPUs and its loader's threads") {
+  const Fixture f;
+  const auto rate = [&f](int cpus, LoaderThreads threads) {
+    return rate_with_cpus(f.report, cpus, threads).value();
+  };
+  const Estimate same = rate(1, LoaderThreads::kAsBefore);
+  CHECK(same.value == 190);
+  CHECK(same.low == Approx(0.95 * 190));
+  CHECK(same.high == Approx(1.05 * 190));
+  // One worker uses a core at most.
+  CHECK(rate(7, LoaderThreads::kAsBefore).value < 220);
+  const Estimate grown = rate(7, LoaderThreads::kEnough);
+  const Estimate node = rate(16, LoaderThreads::kEnough);
+  CHECK(grown.value >= 0.97 * node.value);
+  CHECK(rate(6, LoaderThreads::kEnough).value < 0.97 * node.value);
+  CHECK(grown.low < grown.value);
+}
+
+TEST_CASE("fewer CPUs make a job slower, with its rate as the measure") {
+  Fixture f;
+  f.report.breakdown = make_breakdown({.wall_s = 100, .waited_s = 1.0});
+  f.report.cores.allocated = 8;
+  f.report.cores.loader_threads = 8;
+  f.report.what_if->here_rate = 1100;  // less than the curve's 1200
+  const auto rate = [&f](int cpus) {
+    return rate_with_cpus(f.report, cpus, LoaderThreads::kAsBefore)->value;
+  };
+  CHECK(rate(8) == 1100);
+  CHECK(rate(12) == 1100);
+  CHECK(rate(7) == Approx(1100).epsilon(0.02));
+  // 3.69 cores of the loader make 738.
+  CHECK(rate(4) == Approx(1100 * 738.0 / 1200).epsilon(0.01));
+}
+
+TEST_CASE("a run that was lent cores is chosen CPUs of its own") {
+  Fixture f;
+  f.report.breakdown = make_breakdown({.wall_s = 100, .waited_s = 1.0});
+  f.report.cores.loader_threads = 6;
+  f.report.cores.used_away = 5;
+  f.report.what_if->here_rate = 1190;
+  CHECK(choose_cores(f.report)->cpus_per_task == 7);
+  CHECK(choose_cores(f.report)->threads_line.empty());
+  // 0.92 cores of the loader without the lent ones.
+  CHECK(rate_with_cpus(f.report, 1, LoaderThreads::kAsBefore)->value ==
+        Approx(184).epsilon(0.01));
+  CHECK(rate_with_cpus(f.report, 7, LoaderThreads::kEnough)->value >
+        0.97 * 1200);
 }
 
 TEST_CASE("without a curve, a rate or CPUs there is no advice") {
