@@ -5,8 +5,6 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kMaxKindNameBytes = 128;
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string without_numbers(std::string_view text) {
@@ -30,8 +28,11 @@ std::string text_hash(std::string_view text) {
 }
 
 std::string job_kind(std::string_view name, std::string_view command) {
-  return without_numbers(name).substr(0, kMaxKindNameBytes) + ":" +
-         text_hash(without_numbers(command));
+  return kinds_of_name(name) + text_hash(without_numbers(command));
+}
+
+std::string kinds_of_name(std::string_view name) {
+  return without_numbers(name).substr(0, kMaxKindNameBytes) + ":";
 }
 
 }  // namespace penstock

@@ -97,9 +97,14 @@ void visit_fields(Visitor& visit, Struct& job) {
 // release and on every machine. Not collision-resistant against an attacker.
 std::string text_hash(std::string_view text);
 
+inline constexpr size_t kMaxKindNameBytes = 128;
+inline constexpr size_t kMaxKindBytes = kMaxKindNameBytes + 1 + 16;
+
 // The key of a user's jobs that likely behave alike: the name and the hash of
 // the command, with every run of digits replaced by '#'. So "train_17" and
 // "train_18" of a sweep are of one kind.
 std::string job_kind(std::string_view name, std::string_view command);
+// The beginning of the kinds of all jobs with such a name.
+std::string kinds_of_name(std::string_view name);
 
 }  // namespace penstock

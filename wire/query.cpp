@@ -7,6 +7,7 @@
 #include "common/units.h"
 #include "wire/field_reader.h"
 #include "wire/field_writer.h"
+#include "wire/job_record.h"
 
 namespace penstock {
 namespace {
@@ -56,6 +57,8 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("uid", it.uid, {.omit_default = true});
   visit("node", it.node,
         {.most = kMaxNodeBytes, .optional = true, .omit_default = true});
+  visit("kind", it.kind,
+        {.most = kMaxKindBytes, .optional = true, .omit_default = true});
   visit("since_unix_s", it.since_unix_s,
         {.optional = true, .omit_default = true});
   visit("after", it.after,

@@ -24,6 +24,7 @@ struct ControllerQuery {
   std::optional<uint32_t> job_id;
   std::optional<uint32_t> uid;  // nullopt: all that the asker may see
   std::string node;             // "": all
+  std::string kind;             // kHistory: kinds that begin so; "": all
   double since_unix_s = 0;      // kHistory, kTotals: last seen since then
   std::string after;            // "next" of the last answer; "": the first page
   int limit = kMaxQueryRows;    // 1..kMaxQueryRows

@@ -163,6 +163,7 @@ Result<HistoryQuery> history_query(const ControllerQuery& query,
   HistoryQuery wanted;
   wanted.uid = uid;
   wanted.job_id = query.job_id;
+  wanted.kind = query.kind;
   wanted.since_unix_s = query.since_unix_s;
   wanted.limit = query.limit + 1;  // one more row: is there a next page?
   if (!query.after.empty()) {

@@ -111,7 +111,8 @@ std::string find_sql(const HistoryQuery& query) {
   }
   return sql +
          " AND last_seen_unix_s >= ?3 AND id < coalesce(?4, "
-         "9223372036854775807) ORDER BY id DESC LIMIT ?5";
+         "9223372036854775807) AND substr(kind, 1, length(?6)) = ?6 "
+         "ORDER BY id DESC LIMIT ?5";
 }
 
 }  // namespace
@@ -236,7 +237,8 @@ Result<std::vector<HistoryRow>> HistoryFile::find(const HistoryQuery& query) {
       .bind(1, query.job_id)
       .bind(2, query.since_unix_s)
       .bind(3, query.before_row)
-      .bind(4, int64_t(query.limit));
+      .bind(4, int64_t(query.limit))
+      .bind(5, query.kind);
   std::vector<HistoryRow> rows;
   while (true) {
     Result<bool> row = statement.step();

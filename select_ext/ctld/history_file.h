@@ -18,6 +18,7 @@ namespace penstock {
 struct HistoryQuery {
   std::optional<uint32_t> uid;        // nullopt: all users
   std::optional<uint32_t> job_id;     // also an array's or a het job's
+  std::string kind;                   // kinds that begin so; "": all
   double since_unix_s = 0;            // last seen at this time or later
   bool measured_only = false;         // ended, with a measured ceiling
   std::optional<int64_t> before_row;  // next page: rows below this id

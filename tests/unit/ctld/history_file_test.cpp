@@ -100,6 +100,23 @@ TEST_CASE("queries filter by user, job, time and page") {
   CHECK(ids(file.find({.before_row = 5, .limit = 2})) == Ids{4, 3});
 }
 
+TEST_CASE("queries filter by the beginning of the kind") {
+  Scratch scratch;
+  HistoryFile file = open_file(scratch.file("h"));
+  std::vector<JobRecord> jobs;
+  for (const char* kind : {"train_#:1", "train_#:2", "train:1", "a%_\xc3\xa9:1",
+                           "Train_#:1", ""}) {
+    jobs.push_back(full_record(uint32_t(jobs.size() + 1)));
+    jobs.back().kind = kind;
+  }
+  REQUIRE(file.put(jobs));
+  CHECK(ids(file.find({.kind = "train_#:"})) == Ids{2, 1});
+  CHECK(ids(file.find({.kind = "train_#:1"})) == Ids{1});
+  CHECK(ids(file.find({.kind = "a%_\xc3\xa9:"})) == Ids{4});
+  CHECK(ids(file.find({.kind = "%"})).empty());
+  CHECK(ids(file.find({.kind = ""})).size() == 6);
+}
+
 TEST_CASE("no text of a user and no measurement makes an invalid row") {
   Scratch scratch;
   HistoryFile file = open_file(scratch.file("h"));
@@ -379,6 +396,9 @@ TEST_CASE("kinds ignore numbers, and hashes are FNV-1a") {
   CHECK(job_kind("train_17", "/t.sh") != job_kind("train_17", "/u.sh"));
   CHECK(job_kind("train", "/t.sh") != job_kind("trainer", "/t.sh"));
   CHECK(job_kind("a1", "") == "a#:cbf29ce484222325");
+  CHECK(kinds_of_name("a17") == "a#:");
+  CHECK(job_kind(std::string(200, 'x'), "/t.sh")
+            .starts_with(kinds_of_name(std::string(300, 'x'))));
   CHECK(job_kind(std::string(5000, 'x'), "").size() == 128 + 1 + 16);
 }
 

@@ -14,6 +14,7 @@ ControllerQuery full_query() {
   query.job_id = 4711;
   query.uid = 1000;
   query.node = "n1";
+  query.kind = "train_#:";
   query.since_unix_s = 1780000000.5;
   query.after = "42";
   query.limit = 7;
@@ -40,6 +41,7 @@ TEST_CASE("the query's body has the fields of docs/protocol.md") {
                                          {"job_id", 4711},
                                          {"uid", 1000},
                                          {"node", "n1"},
+                                         {"kind", "train_#:"},
                                          {"since_unix_s", 1780000000.5},
                                          {"after", "42"},
                                          {"limit", 7}});
@@ -55,6 +57,7 @@ TEST_CASE("fields out of range are refused by name") {
        {Row{"what", "everything"}, Row{"what", 1}, Row{"what", nullptr},
         Row{"job_id", -1}, Row{"job_id", 4294967296}, Row{"job_id", "1"},
         Row{"uid", 1.5}, Row{"node", std::string(65, 'a')}, Row{"node", 1},
+        Row{"kind", std::string(146, 'a')}, Row{"kind", 1},
         Row{"since_unix_s", -1}, Row{"since_unix_s", "now"},
         Row{"after", std::string(129, 'a')}, Row{"limit", 0},
         Row{"limit", 1001}, Row{"limit", 1e300}, Row{"limit", UINT64_MAX}}) {
