@@ -34,6 +34,9 @@ enum OptionIndex : int {
   kOptionCount
 };
 
+// A flag of sbatch that only prints: "penstock advise" before the submission.
+inline constexpr const char* kAdviseOption = "loader-advise";
+
 // All that is known of an option. Its fields of the wire form are in
 // visit_option_fields().
 struct OptionSpec {

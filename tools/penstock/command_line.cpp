@@ -28,6 +28,8 @@ constexpr Command kCommands[] = {
      "Stop managing this node and return all CPUs to their jobs (root only)",
      add_off},
     {"on", "Manage this node again (root only)", add_on},
+    {"advise", "Say what a job should ask of Slurm, before it is submitted",
+     add_advise, true},
     {"analyze", "Measure where a training command's time goes", add_analyze,
      true},
     {"run", "Run a command whose Python programs measure their loaders",

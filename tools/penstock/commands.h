@@ -6,6 +6,7 @@
 
 namespace penstock {
 
+Run add_advise(CLI::App* command);
 Run add_analyze(CLI::App* command);
 Run add_bench(CLI::App* command);
 Run add_cache(CLI::App* command);

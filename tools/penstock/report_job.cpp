@@ -273,6 +273,12 @@ void print(const JobReport& report, bool json, Terminal& terminal) {
 
 }  // namespace
 
+Result<JobReport> find_report(const JobNumber& number, const Config& config) {
+  const Result<uint32_t> job_id = own_number(number);
+  if (!job_id) return job_id.error();
+  return any_report(number, *job_id, config, /*asks_controllers=*/true);
+}
+
 Status run_report(const ReportArguments& arguments, const Config& config,
                   Terminal& terminal) {
   const Result<uint32_t> job_id = own_number(arguments.job);

@@ -5,6 +5,7 @@
 
 #include "common/config.h"
 #include "common/result.h"
+#include "report/report.h"
 #include "tools/penstock/command.h"
 #include "tools/penstock/job_number.h"
 
@@ -16,6 +17,12 @@ struct ReportArguments {
   bool follow = false;
   std::string html_file;  // "": none; "-": standard output
 };
+// The report of a job, running or finished, from wherever it is: this node's
+// penstockd, the files of ReportDir, the controllers.
+// Errors: kNotFound, kPermissionDenied, kUnavailable  say what was tried
+[[nodiscard]] Result<JobReport> find_report(const JobNumber& number,
+                                            const Config& config);
+
 // Asks penstockd while the job runs, else reads its file in ReportDir. With
 // html_file nothing else is printed. A number that is not the job's own is
 // resolved by Slurm. The report covers all steps, also if one is named.

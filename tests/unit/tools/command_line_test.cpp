@@ -82,7 +82,7 @@ TEST_CASE("--version and --help print to standard output") {
 TEST_CASE("manual pages name every option") {
   for (const std::string command :
        {"report", "top", "jobs", "nodes", "history", "doctor", "off", "on",
-        "check-config", "predict", "what-if", "publish", "simulate"}) {
+        "check-config", "advise", "predict", "what-if", "publish", "simulate"}) {
     // `off` and `on` share a page.
     const std::string name = command == "on" ? "off" : command;
     check_documented(command, name, Ran({command, "--help"}).out);
