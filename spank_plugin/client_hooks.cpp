@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "common/plugin_guard.h"
+#include "spank_plugin/advise.h"
 #include "spank_plugin/hooks.h"
 #include "spank_plugin/model_file.h"
 
@@ -68,31 +69,43 @@ void pass_variables_on(spank_t spank) {
   }
 }
 
+// argument: nullptr if the flag has none.
+void register_option(spank_t spank, int index, const char* name,
+                     const char* argument, const char* help) {
+  char usage[160];
+  std::snprintf(usage, sizeof usage, "[penstock] %s", help);
+  // Slurm copies the option and its strings.
+  spank_option option{const_cast<char*>(name),
+                      const_cast<char*>(argument),
+                      usage,
+                      argument != nullptr,
+                      index,
+                      [](int found, const char* value, int remote) {
+                        return guard("option", remote ? 0 : -1, [&] {
+                          return take_flag(found, value, remote);
+                        });
+                      }};
+  if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
+    slurm_error("penstock: --%s could not be registered", name);
+}
+
 }  // namespace
 
 int register_options(spank_t spank) {
   for (int i = 0; i < kOptionCount; ++i) {
     const OptionSpec& spec = option_spec(i);
-    char usage[160];
-    std::snprintf(usage, sizeof usage, "[penstock] %s", spec.help);
-    // Slurm copies the option and its strings.
-    spank_option option{const_cast<char*>(spec.name),
-                        const_cast<char*>(spec.argument),
-                        usage,
-                        1,
-                        i,
-                        [](int index, const char* value, int remote) {
-                          return guard("option", remote ? 0 : -1, [&] {
-                            return take_flag(index, value, remote);
-                          });
-                        }};
-    if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
-      slurm_error("penstock: --%s could not be registered", spec.name);
+    register_option(spank, i, spec.name, spec.argument, spec.help);
   }
+  register_option(spank, kOptionCount, kAdviseOption, nullptr,
+                  "print advice on the resources, then submit (sbatch)");
   return 0;
 }
 
 int take_flag(int index, const char* value, int remote) {
+  if (index == kOptionCount) {
+    state().wants_advice = true;
+    return 0;
+  }
   OptionSet& asked = state().asked;
   const OptionLimits& limits = state().settings.limits;
   const char* text = value == nullptr ? "" : value;
@@ -122,6 +135,7 @@ int finish_client_options(spank_t spank) {
       end_command(path.error());
   pass_model_on(spank);
   pass_variables_on(spank);
+  if (state().wants_advice) print_advice();
   return 0;
 }
 

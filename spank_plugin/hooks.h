@@ -21,6 +21,7 @@ struct State {
   uint64_t launch_ns = 0;     // time in our callbacks before exec, summed
   uint32_t launch_tasks = 0;  // task_post_fork calls in that sum
   uint32_t exited_tasks = 0;  // of this step, on this node
+  bool wants_advice = false;  // before the command submits
   bool wants_notice = false;  // penstockd has a line for the job's end
 };
 State& state();
@@ -48,7 +49,7 @@ void read_arguments(int count, char** arguments);
 
 // -- srun, sbatch, salloc (as the user) ---------------------------------------
 
-// Registers the flags, in the order of common/options.h. Also in slurmstepd.
+// Registers the flags, in the order of common/options.h, then kAdviseOption. Also in slurmstepd.
 int register_options(spank_t spank);
 
 // An option's callback. In the client, returns an error on an invalid value:
