@@ -18,6 +18,7 @@ using Rate = CoreModel::Rate;
 constexpr double kWorthwhileGain = 0.05;
 // From this share of the best rate on, further CPUs are not worth their price.
 constexpr double kNearlyBest = 0.97;
+constexpr double kNearlyGain = 1 / kNearlyBest - 1;
 // Where the curve promises this much more than the prep stall allows, the split
 // of the stalls decides.
 constexpr double kCut = 1.1;
@@ -27,9 +28,9 @@ constexpr double kRunToRun = 0.05;
 // Use of CPUs at which a loader and a trainer hardly disturb each other.
 constexpr double kComfortable = 0.8;
 
-// An excess of a twentieth is ignored.
+// An excess of a hundredth is ignored.
 int whole(double amount) {
-  return int(std::clamp(std::ceil(amount - 0.05), 1.0,
+  return int(std::clamp(std::ceil(amount - 0.01), 1.0,
                         double{CoreModel::kMostPerTask}));
 }
 
@@ -58,13 +59,13 @@ bool needs_threads(const JobReport& report, double threads) {
 }
 
 // The fewest CPUs with nearly the best rate.
-int cpus_for_best(const CoreModel& model, int least, int most) {
+int cpus_for_best(const CoreModel& model, int most) {
   const auto rate_with = [&](int cpus) {
     return model.rate_with(cpus * model.tasks(), &Estimate::value);
   };
   const double best = rate_with(most);
   // Rates rise with CPUs.
-  int low = least, high = most;
+  int low = 1, high = most;
   while (low < high) {
     const int middle = low + (high - low) / 2;
     if (rate_with(middle) >= kNearlyBest * best) {
@@ -98,7 +99,7 @@ std::string reason_of(const JobReport& report, const CoreModel& model,
     text += fmt::format(
         ", in {:.0f} threads, since each uses {:.2f} of a core and waits for "
         "its data the rest of the time",
-        std::ceil(model.threads_for(loader) - 0.05), model.cores_of_thread());
+        std::ceil(model.threads_for(loader) - 0.01), model.cores_of_thread());
   }
   text += present_text(model, report.cores.loader_kind);
   const CoreFigures& cores = report.cores;
@@ -127,8 +128,9 @@ std::optional<double> held_up_s(const JobReport& report) {
   return *breakdown.waited_s + breakdown.contention_s.value_or(0);
 }
 
-bool is_held_up(const JobReport& report, double held_up_s) {
-  return held_up_s >= kInputBoundShare * report.breakdown.wall_s;
+bool is_held_up(const JobReport& report, double held_up_s,
+                double share = kInputBoundShare) {
+  return held_up_s >= share * report.breakdown.wall_s;
 }
 
 // The gain within what the job waited.
@@ -158,7 +160,7 @@ Estimate gain_of(const JobReport& report, const CoreModel& model,
   return out;
 }
 
-// More CPUs or loader threads, with which a starved job is faster.
+// CPUs and loader threads with which a starved job is faster.
 struct Growth {
   int cpus = 0;       // of a task
   double loader = 0;  // cores
@@ -169,7 +171,9 @@ struct Growth {
 Growth best_growth(const CoreModel& model) {
   const int most = std::max(model.cpus(), model.most_cpus());
   Growth out;
-  out.cpus = cpus_for_best(model, model.cpus(), most);
+  out.cpus = cpus_for_best(model, most);
+  // Of those that it has, one more than expected is left to it.
+  if (out.cpus < model.cpus()) ++out.cpus;
   const double enough =
       kNearlyBest * model.rate_with(most * model.tasks(), &Estimate::value);
   out.loader =
@@ -179,10 +183,11 @@ Growth best_growth(const CoreModel& model) {
   return out;
 }
 
-Estimate gain_of(const JobReport& report, const CoreModel& model,
-                 const Growth& growth) {
+// With these CPUs of a task, and enough loader threads for them.
+Estimate gain_with_cpus(const JobReport& report, const CoreModel& model,
+                        int cpus) {
   return gain_of(report, model, [&](Rate end, double factor) {
-    const double rate = model.rate_with(growth.cpus * model.tasks(), end);
+    const double rate = model.rate_with(cpus * model.tasks(), end);
     return factor * rate / model.here_rate() - 1;
   });
 }
@@ -197,12 +202,12 @@ std::optional<Recommendation> advise_more(const JobReport& report,
                                           const CoreModel& model) {
   if (model.is_bound_by_storage()) return std::nullopt;
   const Growth growth = best_growth(model);
-  const Estimate gain = gain_of(report, model, growth);
+  const Estimate gain = gain_with_cpus(report, model, growth.cpus);
   if (gain.value < kWorthwhileGain) return std::nullopt;
   Recommendation out;
   const std::string line = line_of_threads(report, growth);
   if (!line.empty()) out.lines.push_back(line);
-  if (growth.cpus > model.cpus()) {
+  if (growth.cpus != model.cpus()) {
     const std::vector<std::string> lines =
         cpus_lines(report.cores, report.tasks, growth.cpus);
     out.lines.insert(out.lines.end(), lines.begin(), lines.end());
@@ -213,12 +218,13 @@ std::optional<Recommendation> advise_more(const JobReport& report,
   return out;
 }
 
-// Cores of the loader and of the trainers at the ceiling.
+// Cores of the loader and of the trainers for nearly the ceiling.
 // REQUIRES: demand and reserve are known.
-double cores_at_ceiling(const CoreFigures& cores, Rate end) {
-  return cores.demand.value().*end +
-         std::max(cores.trainer_demand ? (*cores.trainer_demand).*end : 0,
-                  cores.reserve.value());
+double cores_for_ceiling(const CoreFigures& cores, Rate end) {
+  const double trainer =
+      std::max(cores.trainer_demand ? (*cores.trainer_demand).*end : 0,
+               cores.reserve.value());
+  return kNearlyBest * (cores.demand.value().*end + trainer);
 }
 
 // Growing follows what is expected, shrinking the worst that is: room for a
@@ -230,8 +236,8 @@ std::optional<int> fewer_cpus(const JobReport& report) {
     return std::nullopt;
   }
   const double tasks = double(report.tasks);
-  const double worst = cores_at_ceiling(cores, &Estimate::high) / tasks;
-  const double expected = cores_at_ceiling(cores, &Estimate::value) / tasks;
+  const double worst = cores_for_ceiling(cores, &Estimate::high) / tasks;
+  const double expected = cores_for_ceiling(cores, &Estimate::value) / tasks;
   const int cpus = std::max(
       whole(worst), std::min(whole(worst / kComfortable), whole(expected) + 1));
   if (cpus * tasks > *cores.allocated - 0.5) return std::nullopt;
@@ -309,15 +315,16 @@ std::optional<CoresChoice> choose_cores(const JobReport& report) {
   if (!waited_s || !model) return std::nullopt;
   CoresChoice out;
   out.cpus_per_task = model->cpus();
-  const bool is_slow = is_held_up(report, *waited_s);
+  const bool is_slow = is_held_up(report, *waited_s, 1 - kNearlyBest);
   if (!is_slow && !model->was_lent()) {
     out.cpus_per_task = fewer_cpus(report).value_or(out.cpus_per_task);
     return out;
   }
   if (model->is_bound_by_storage()) return out;
   const Growth growth = best_growth(*model);
+  const int most = std::max(model->cpus(), model->most_cpus());
   const bool helps = model->was_lent() ||
-                     gain_of(report, *model, growth).value >= kWorthwhileGain;
+                     gain_with_cpus(report, *model, most).value >= kNearlyGain;
   if (!helps) return out;
   out.cpus_per_task = growth.cpus;
   out.threads_line = line_of_threads(report, growth);

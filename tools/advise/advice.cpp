@@ -342,7 +342,7 @@ Result<Advice> advise_by_profile(
     add(Choice::What::kMost, *most);
   }
   if (advised != request.cpus_per_task) {
-    const double threads = std::ceil(advised - point.trainer_cores - 0.05);
+    const double threads = std::ceil(advised - point.trainer_cores - 0.01);
     out.lines = {fmt::format("num_workers={:.0f}", std::max(1.0, threads)),
                  fmt::format("#SBATCH --cpus-per-task={}", advised)};
     out.notes.push_back(
