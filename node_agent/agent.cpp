@@ -21,6 +21,10 @@ constexpr uint64_t kRefresh_ms = 500;
 // With process events, a rescan only makes up for lost ones.
 constexpr double kRescan_s = 10;
 constexpr double kEstimate_s = 5;
+// A report of a running job, for those who ask a controller: the first one soon
+// after its start, and as often as a person looks.
+constexpr uint64_t kFirstHandIn_ns = 10'000'000'000;
+constexpr uint64_t kHandIn_ns = 60'000'000'000;
 constexpr uint64_t kCacheSweep_ms = 10000;
 // Less than the guardian's patience.
 constexpr uint64_t kLastWrites_ms = 2000;
@@ -73,10 +77,10 @@ Agent::Agent(Machine machine, Config config)
       reports_(children_, {}),
       packer_(children_,
               {.what = "packing a report",
-               .run = pack_ended,
+               .run = pack_reported,
                .max_bytes = kMaxPackedText + 1,
                .done =
-                   [this](const EndedJob& job, const std::string& packed) {
+                   [this](const ReportedJob& job, const std::string& packed) {
                      controllers_.add_report(job, packed);
                    },
                .remedy = "the node is overloaded"}),
@@ -267,6 +271,7 @@ void Agent::on_sample_timer() {
   lifecycle_.tidy(now_ns);
   scan_all_at_times(now_ns);
   estimate_at_times(now_ns);
+  hand_in_at_times(now_ns);
   rebalancer_.after_sample(now_ns);
 }
 
@@ -277,6 +282,22 @@ void Agent::estimate_at_times(uint64_t now_ns) {
     if (!job.observed || job.tasks.empty()) continue;
     if (is_due || !job.would_have) reporter_.estimate(job);
   }
+}
+
+// Of running jobs. A report takes milliseconds, so that one is made at once,
+// the most overdue; more than 60 jobs have theirs less often.
+void Agent::hand_in_at_times(uint64_t now_ns) {
+  if (node_.config.controllers.empty()) return;
+  Job* due = nullptr;
+  for (auto& [id, job] : node_.registry.jobs()) {
+    if (!job.managed || job.tasks.empty()) continue;
+    if (job.hand_in_ns == 0) job.hand_in_ns = now_ns + kFirstHandIn_ns;
+    const bool is_first = due == nullptr || job.hand_in_ns < due->hand_in_ns;
+    if (now_ns >= job.hand_in_ns && is_first) due = &job;
+  }
+  if (due == nullptr) return;
+  due->hand_in_ns = now_ns + kHandIn_ns;
+  reporter_.hand_in(*due);
 }
 
 void Agent::sample_jobs(uint64_t now_ns) {

@@ -60,6 +60,7 @@ class Agent {
   void sample_jobs(uint64_t now_ns);
   void scan_all_at_times(uint64_t now_ns);
   void estimate_at_times(uint64_t now_ns);
+  void hand_in_at_times(uint64_t now_ns);
   void refresh_groups();
   void look_for_clean_up();
   void sweep_caches();

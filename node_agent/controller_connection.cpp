@@ -142,12 +142,18 @@ void ControllerConnection::send_totals() {
   }
 }
 
-void ControllerConnection::add_report(const EndedJob& job,
+void ControllerConnection::add_report(const ReportedJob& job,
                                       const std::string& packed) {
   if (!reports_) return;
   const ReportPart part{job.report.job_id, uint32_t(job.uid),
                         job.report.start_unix_s, job.report.updated_unix_s,
                         packed};
+  // The next one replaces it; only the last one must arrive.
+  if (job.report.running) {
+    if (reports_sent_unheard_ >= kMostUnheard) return;
+    reports_sent_unheard_ += node_.config.controllers.size();
+    return send(part);
+  }
   if (Status added = reports_->add(part); !added) {
     log_warning("job {}: its report is sent once at most: {}", part.id,
                 added.error().message);

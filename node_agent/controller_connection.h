@@ -35,7 +35,7 @@ class ControllerConnection {
 
   // Takes the report of an ended job, which is sent until all controllers keep
   // it. packed: of ReportPart.
-  void add_report(const EndedJob& job, const std::string& packed);
+  void add_report(const ReportedJob& job, const std::string& packed);
 
   // Reports what changed since the last report. input: of the plan in force.
   void report(const PlanInput& input);

@@ -100,6 +100,8 @@ struct Job {
   DataQuality quality;
   Greetings greetings;
   std::vector<std::string> notes;
+  // CLOCK_MONOTONIC; when controllers get its next report; 0: not chosen yet.
+  uint64_t hand_in_ns = 0;
   // Training samples when its user got a line on its report.
   std::optional<uint64_t> noticed_samples;
 

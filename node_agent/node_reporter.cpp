@@ -7,6 +7,7 @@
 #include "node_agent/reporter.h"
 #include "report/core_advice.h"
 #include "report/notice.h"
+#include "report/packed.h"
 
 namespace penstock {
 namespace {
@@ -80,10 +81,17 @@ void NodeReporter::write_report(const Job& job) const {
   const auto format =
       static_cast<penstock_report_format>(job.options.report_format);
   if (format == PENSTOCK_REPORT_NONE) return;
-  EndedJob ended{full_report_of(job, false, SIZE_MAX), job.uid, format,
-                 node_.config.report_dir};
+  ReportedJob ended{full_report_of(job, false, SIZE_MAX), job.uid, format,
+                    node_.config.report_dir};
   if (!node_.config.controllers.empty()) packer_.add(ended);
   reports_.add(std::move(ended));
+}
+
+void NodeReporter::hand_in(const Job& job) const {
+  const auto format =
+      static_cast<penstock_report_format>(job.options.report_format);
+  if (format == PENSTOCK_REPORT_NONE) return;
+  packer_.add({full_report_of(job, true, kPackedPoints), job.uid, format, ""});
 }
 
 std::string NodeReporter::notice_of(Job& job) const {

@@ -28,6 +28,9 @@ class NodeReporter {
   // controllers.
   void write_report(const Job& job) const;
 
+  // Sends the report of a running job to the controllers, once.
+  void hand_in(const Job& job) const;
+
   // Lists the jobs of the reader with this uid; for root, all.
   NodeStatus node_status(uid_t uid) const;
 

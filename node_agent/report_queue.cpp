@@ -20,7 +20,7 @@ constexpr char kDone = '=';  // before the child's text; else an error follows
 
 }  // namespace
 
-Result<std::string> write_report(const EndedJob& job) {
+Result<std::string> write_report(const ReportedJob& job) {
   const Result<UniqueFd> directory =
       open_admin_directory(job.directory, job.directory);
   if (!directory) return directory.error();
@@ -30,15 +30,15 @@ Result<std::string> write_report(const EndedJob& job) {
   return std::string();
 }
 
-Result<std::string> pack_ended(const EndedJob& job) {
+Result<std::string> pack_reported(const ReportedJob& job) {
   const Result<std::string> packed = pack_report(job.report);
   if (!packed) return packed.error();
   return to_hex(*packed);
 }
 
-void ReportQueue::add(EndedJob job) {
+void ReportQueue::add(ReportedJob job) {
   const auto same = std::find_if(
-      waiting_.begin(), waiting_.end(), [&](const EndedJob& other) {
+      waiting_.begin(), waiting_.end(), [&](const ReportedJob& other) {
         return other.report.job_id == job.report.job_id;
       });
   if (same != waiting_.end()) {
@@ -55,7 +55,7 @@ void ReportQueue::write_next() {
   if (is_writing_ || waiting_.empty()) return;
   is_writing_ = true;
   // Shared with the callback, which a failed start calls at once.
-  const auto job = std::make_shared<EndedJob>(std::move(waiting_.front()));
+  const auto job = std::make_shared<ReportedJob>(std::move(waiting_.front()));
   waiting_.pop_front();
   const auto has_started = std::make_shared<bool>(false);
   ChildWork work;
@@ -80,7 +80,7 @@ void ReportQueue::write_next() {
   if (is_writing_) is_held_up_ = false;
 }
 
-void ReportQueue::on_written(const EndedJob& job,
+void ReportQueue::on_written(const ReportedJob& job,
                              const Result<std::string>& said) {
   const bool is_done = said && said->starts_with(kDone);
   if (!is_done) {

@@ -1,5 +1,5 @@
-// Does something with the reports of ended jobs, one at a time in a child:
-// writes them into ReportDir, or packs them for controllers. A slow or hung
+// Does something with the reports of jobs, one at a time in a child: writes those
+// of ended jobs into ReportDir, or packs reports for controllers. A slow or hung
 // disk, or much work, must delay neither recalls nor the end of penstockd. Not
 // thread-safe.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace penstock {
 
-struct EndedJob {
+struct ReportedJob {
   JobReport report;
   uid_t uid = 0;
   penstock_report_format format = PENSTOCK_REPORT_UNSET;
@@ -28,19 +28,19 @@ struct EndedJob {
 
 // Writes the report's files.
 // Errors: as write_report_file(), or why the directory cannot be opened.
-[[nodiscard]] Result<std::string> write_report(const EndedJob& job);
+[[nodiscard]] Result<std::string> write_report(const ReportedJob& job);
 // Returns the report as pack_report() does, as hexadecimal text.
-[[nodiscard]] Result<std::string> pack_ended(const EndedJob& job);
+[[nodiscard]] Result<std::string> pack_reported(const ReportedJob& job);
 
 class ReportQueue {
  public:
   struct Work {
     const char* what = "writing a report";  // as in ChildWork
     // Runs in the child; its text goes to `done`.
-    std::function<Result<std::string>(const EndedJob&)> run = write_report;
+    std::function<Result<std::string>(const ReportedJob&)> run = write_report;
     size_t max_bytes = 4096;  // of that text or an error
     // Called in penstockd; not after an error.
-    std::function<void(const EndedJob&, const std::string&)> done = nullptr;
+    std::function<void(const ReportedJob&, const std::string&)> done = nullptr;
     const char* remedy = "look whether ReportDir hangs";  // if some are lost
   };
 
@@ -50,7 +50,7 @@ class ReportQueue {
 
   // Takes a report. It replaces a waiting one of the same job: each step of a
   // job may end its last task. Drops it if kMaxWaiting wait already.
-  void add(EndedJob job);
+  void add(ReportedJob job);
 
   // Does what had to wait for a hung writer or a failed fork, and logs how
   // many reports were dropped, at most once in kDropsLogged_ns. Call about once
@@ -68,11 +68,11 @@ class ReportQueue {
 
  private:
   void write_next();
-  void on_written(const EndedJob& job, const Result<std::string>& said);
+  void on_written(const ReportedJob& job, const Result<std::string>& said);
 
   BoundedChildren& children_;
   const Work work_;
-  std::deque<EndedJob> waiting_;  // oldest first
+  std::deque<ReportedJob> waiting_;  // oldest first
   bool is_writing_ = false;
   bool is_held_up_ = false;  // no writer can be started; logged already
   uint64_t dropped_ = 0;     // since the last log line

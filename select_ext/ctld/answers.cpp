@@ -239,6 +239,7 @@ Result<json> reports_document(const ControllerQuery& query,
     if (!page.add({{"node", report.node},
                    {"uid", report.uid},
                    {"started_unix_s", report.started_unix_s},
+                   {"kept_unix_s", report.kept_unix_s},
                    {"packed", to_hex(report.packed)}},
                   std::to_string(row.row))) {
       break;

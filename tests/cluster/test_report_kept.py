@@ -10,6 +10,7 @@ import random
 import signal
 import sqlite3
 import time
+import zlib
 
 import cluster_case
 import embedded
@@ -24,10 +25,11 @@ STORE_BYTES = 200e6
 FIND_S = 0.3
 KILLS = int(os.environ.get("PENSTOCK_KILLS", "6"))
 TASKS = max(9, KILLS)
+ARRAY = int(os.environ.get("PENSTOCK_ARRAY", "10"))
 
 
 class ReportKept(test_nodes.NodesCase):
-    cluster_options = {"nodes": 3, "controllers": 2}
+    cluster_options = {"nodes": 4, "controllers": 2}
 
     @classmethod
     def setUpClass(cls):
@@ -82,7 +84,7 @@ class ReportKept(test_nodes.NodesCase):
         self.wait_granted()
         job = self.run_job("span", self.cluster.nodes)
         ended = time.monotonic()
-        whole = self.whole(job, 3)
+        whole = self.whole(job, len(self.cluster.nodes))
         seconds = time.monotonic() - ended
         print(json.dumps({"complete_s": round(seconds, 2)}), flush=True)
         self.check_time(seconds, SOON_S)
@@ -105,6 +107,52 @@ class ReportKept(test_nodes.NodesCase):
         print(json.dumps({"report_s": round(time.monotonic() - begun, 3)}),
               flush=True)
 
+    def test_a_running_job_is_reported_anywhere(self):
+        self.wait_granted()
+        nodes = self.cluster.nodes
+        job = self.submit("running", 200, nodes, self.trainer(
+            "running", 200, self.meeting()))
+        whole = self.whole(job, len(nodes))
+        self.assertTrue(whole["running"])
+        self.assertTrue(all(part["running"] for part in whole["nodes"]))
+        self.assertGreater(whole["quality"]["samples"], 0)
+        self.assertIsNone(whole["end_unix_s"])
+        self.assertTrue(any("up to a minute old" in note
+                            for note in whole["notes"]), whole["notes"])
+        text = self.report(job)
+        self.assertIn("running", text.stdout)
+        refused = self.report(job, before=NOBODY)
+        self.assertEqual(refused.returncode, 3, refused.stdout)
+        self.cluster.cancel(str(job))
+        self.cluster.wait_empty()
+
+        def has_ended():
+            return not self.whole(job, len(nodes))["running"]
+
+        self.wait("the report of the end", has_ended)
+        self.wait("all parts to be kept", lambda: not self.waiting_parts())
+        ended = self.whole(job, len(nodes))
+        self.assertFalse(any("missing" in note or "minute old" in note
+                             for note in ended["notes"]), ended["notes"])
+        self.assertEqual(
+            ended["quality"]["samples"],
+            sum(part["quality"]["samples"] for part in self.parts_of(job)))
+
+    # The second node's part never comes: no managed task runs there.
+    def test_a_node_without_a_part_is_named(self):
+        self.wait_granted()
+        first, second = self.cluster.nodes[:2]
+        job = self.cluster.sbatch(
+            f"#!/bin/sh\nexec {self.train} --data {self.data} --batch 4 "
+            "--accelerator-s-per-sample 0.005 --duration 2\n", gpus=0,
+            flags=[f"--nodelist={first},{second}", "--nodes=2",
+                   "--ntasks-per-node=1", "--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.cluster.wait_job(job)
+        whole = self.whole(job, 1)
+        self.assertTrue(any(note.startswith(f"missing: {second}:")
+                            for note in whole["notes"]), whole["notes"])
+
     def test_a_report_among_ten_thousand_of_an_hour_is_found_at_once(self):
         self.wait_granted()
         job = self.run_job("one", self.cluster.nodes[:1], seconds=1)
@@ -125,6 +173,37 @@ class ReportKept(test_nodes.NodesCase):
                           "store_mb": round(size / 1e6)}), flush=True)
         self.check_time(sorted(seconds)[4], FIND_S)
         self.assertLess(size, STORE_BYTES)
+
+    # An array of as many tasks, and a job on all nodes, at once.
+    def test_reports_are_kept_soon_after_their_ends(self):
+        self.wait_granted()
+        first = self.run_array(ARRAY)
+        wide = self.run_job("wide", self.cluster.nodes)
+        self.wait("the array's end", lambda: not self.cluster.squeue(), 300)
+        self.wait("all parts to be kept", lambda: not self.waiting_parts(), 60)
+        with contextlib.closing(sqlite3.connect(self.store(0))) as store:
+            rows = store.execute(
+                "SELECT job_id, kept_unix_s, packed FROM reports WHERE job_id "
+                ">= ? AND job_id <= ?", (first, wide + ARRAY)).fetchall()
+        ages = sorted(kept - json.loads(zlib.decompress(packed))["end_unix_s"]
+                      for _, kept, packed in rows)
+        self.assertEqual(len({job for job, _, _ in rows}), ARRAY + 1)
+        self.assertEqual(sum(job == wide for job, _, _ in rows),
+                         len(self.cluster.nodes))
+        p99 = ages[int(0.99 * (len(ages) - 1))]
+        print(json.dumps({"reports": len(ages), "p99_s": round(p99, 2),
+                          "median_s": round(ages[len(ages) // 2], 2)}),
+              flush=True)
+        self.check_time(p99, SOON_S)
+
+    def run_array(self, tasks):
+        """Submits it; its id."""
+        script = (f"#!/bin/sh\nexec {self.train} --data {self.data} --batch 4 "
+                  "--accelerator-s-per-sample 0.005 --duration 1\n")
+        array = self.cluster.sbatch(
+            script, gpus=0, flags=[f"--array=1-{tasks}", "--loader=auto"])
+        self.addCleanup(self.cluster.cancel, str(array))
+        return array
 
     def store(self, index):
         return f"{self.cluster.state_of_controller(index)}/history.sqlite"
@@ -188,11 +267,7 @@ class ReportKept(test_nodes.NodesCase):
         seed = random.randrange(2**32)
         print(f"seed {seed}", flush=True)
         chance = random.Random(seed)
-        script = (f"#!/bin/sh\nexec {self.train} --data {self.data} --batch 4 "
-                  "--accelerator-s-per-sample 0.005 --duration 1\n")
-        array = self.cluster.sbatch(
-            script, gpus=0, flags=[f"--array=1-{TASKS}", "--loader=auto"])
-        self.addCleanup(self.cluster.cancel, str(array))
+        array = self.run_array(TASKS)
         for _ in range(KILLS):
             index = chance.randrange(2)
             time.sleep(chance.uniform(0, 0.5))  # at any moment of their work

@@ -76,8 +76,9 @@ Result<std::vector<advise::NodeGroup>> ask_for_nodes() {
 Result<advise::EarlierRun> run_of(const JobNumber& job, const Config& config) {
   Result<JobReport> report = find_report(job, config);
   if (!report) return std::move(report).error();
-  const std::string state = state_of(job);
-  return earlier_run(*std::move(report), state);
+  const Result<KnownJob> known = ask_slurmctld(job);
+  const bool is_it = known && known->id == report->job_id;
+  return earlier_run(*std::move(report), is_it ? known->state : "");
 }
 
 Result<KnownKind> known_kind(const advise::Request& request,

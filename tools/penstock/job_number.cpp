@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/node_list.h"
 #include "common/units.h"
 #include "tools/doctor/bounded.h"
 
@@ -56,17 +57,6 @@ std::optional<uint32_t> whole_number(std::string_view text) {
   return text.empty() ? value : std::nullopt;
 }
 
-Result<KnownJob> by_scontrol(const JobNumber& number) {
-  const Result<std::string> said = doctor::output_of_program(
-      {"scontrol", "-o", "show", "job", number.text}, kSlurm_ms);
-  if (!said) return said.error();
-  if (const auto id = whole_number(value_of(*said, "JobId"))) {
-    return KnownJob{*id, value_of(*said, "JobState")};
-  }
-  const bool is_unknown = said->find("Invalid job id") != said->npos;
-  return Error{is_unknown ? Code::kNotFound : Code::kUnavailable, 0, *said};
-}
-
 Result<KnownJob> by_sacct(const JobNumber& number) {
   const Result<std::string> said = doctor::output_of_program(
       {"sacct", "-X", "-n", "-P", "-o", "JobIDRaw,State", "-j", number.text},
@@ -74,7 +64,7 @@ Result<KnownJob> by_sacct(const JobNumber& number) {
   if (!said) return said.error();
   const size_t bar = said->find('|');
   if (const auto id = whole_number(said->substr(0, bar))) {
-    return KnownJob{*id, said->substr(bar + 1, said->find('\n') - bar - 1)};
+    return KnownJob{*id, said->substr(bar + 1, said->find('\n') - bar - 1), {}};
   }
   return Error{Code::kNotFound, 0, *said};
 }
@@ -101,13 +91,22 @@ Result<JobNumber> parse_job_number(std::string_view text) {
   return out;
 }
 
-std::string state_of(const JobNumber& number) {
-  const Result<KnownJob> found = by_scontrol(number);
-  return found ? found->state : "";
+Result<KnownJob> ask_slurmctld(const JobNumber& number) {
+  const Result<std::string> said = doctor::output_of_program(
+      {"scontrol", "-o", "show", "job", number.text}, kSlurm_ms);
+  if (!said) return said.error();
+  if (const auto id = whole_number(value_of(*said, "JobId"))) {
+    KnownJob out{*id, value_of(*said, "JobState"), {}};
+    auto nodes = expand_node_list(value_of(*said, "NodeList"));
+    if (nodes && nodes->front() != "(null)") out.nodes = *std::move(nodes);
+    return out;
+  }
+  const bool is_unknown = said->find("Invalid job id") != said->npos;
+  return Error{is_unknown ? Code::kNotFound : Code::kUnavailable, 0, *said};
 }
 
 Result<KnownJob> ask_slurm(const JobNumber& number) {
-  Result<KnownJob> found = by_scontrol(number);
+  Result<KnownJob> found = ask_slurmctld(number);
   if (found) return found;
   Result<KnownJob> ended = by_sacct(number);
   if (ended) return ended;

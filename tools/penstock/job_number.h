@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/result.h"
 
@@ -23,12 +24,14 @@ struct JobNumber {
 
 struct KnownJob {
   uint32_t id = 0;
-  std::string state;  // "PENDING"
+  std::string state;               // "PENDING"
+  std::vector<std::string> nodes;  // their names; empty: not known
 };
 
-// The job's state as slurmctld has it, such as "RUNNING"; "": slurmctld knows
-// the job no longer, or does not answer within five seconds.
-std::string state_of(const JobNumber& number);
+// The job as slurmctld has it.
+// Errors: kNotFound     slurmctld knows the job no longer, or Slurm is not here
+//         kUnavailable  it does not answer within five seconds
+[[nodiscard]] Result<KnownJob> ask_slurmctld(const JobNumber& number);
 
 // What Slurm knows of a job: scontrol's answer, or sacct's for one that has
 // ended long ago. Each gets five seconds.

@@ -14,16 +14,14 @@
 #include <set>
 #include <vector>
 
-#include "common/hex.h"
 #include "common/options.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
 #include "report/html_report.h"
 #include "report/json.h"
 #include "report/merge.h"
-#include "report/packed.h"
 #include "tools/penstock/client.h"
-#include "tools/penstock/controller_client.h"
+#include "tools/penstock/kept_parts.h"
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
 #include "tools/penstock/write_page.h"
@@ -146,42 +144,6 @@ Result<JobReport> running_report(uint32_t job_id, const Config& config) {
   return report;
 }
 
-// Adds the parts that a controller keeps; each has its own.
-Status add_parts_of(const ControllerAddress& address, uint32_t job_id,
-                    const Config& config, Credentials& credentials,
-                    Parts& out) {
-  ControllerQuery query;
-  query.what = ControllerQuery::What::kReports;
-  query.job_id = job_id;
-  const auto add = [&](const nlohmann::json& row) {
-    const auto packed = from_hex(row.at("packed").get<std::string>());
-    Result<JobReport> part =
-        packed ? unpack_report(*packed) : invalid("it is not hexadecimal");
-    if (part && part->job_id != job_id) {
-      part = invalid("it is of job " + std::to_string(part->job_id));
-    }
-    if (part) return out.parts.push_back(*std::move(part));
-    out.faults.push_back(std::move(part).error().wrap(
-        "that of " + printable(row.at("node").get<std::string>()) +
-        ", as penstockctld at " + address.to_string() + " keeps it"));
-  };
-  return ask_pages({{address}, trust_in_controllers(config)}, query,
-                   credentials, [&](const nlohmann::json& page) {
-                     for (const auto& row : page.at("reports")) add(row);
-                     return page.at("next").is_null() ? 0 : kMaxQueryRows;
-                   });
-}
-
-Parts kept_parts(uint32_t job_id, const Config& config) {
-  Parts out;
-  MungeCredentials credentials(config.munge_socket);
-  for (const ControllerAddress& address : config.controllers) {
-    Status asked = add_parts_of(address, job_id, config, credentials, out);
-    if (!asked) out.faults.push_back(std::move(asked).error());
-  }
-  return out;
-}
-
 // The error for a job that neither runs nor has a report file.
 // kept_faults: why controllers' parts are missing.
 Error no_report(const JobNumber& number, const Config& config,
@@ -215,46 +177,90 @@ Error no_report(const JobNumber& number, const Config& config,
                job + ": no report in " + config.report_dir + ", and " + hint};
 }
 
-// The parts that ran elsewhere, if this machine has their files, and the part
-// that runs here. Parts that cannot be read are named in the notes.
+void add_note(std::string note, JobReport& report) {
+  if (report.notes.size() < kMaxReportNotes) {
+    report.notes.push_back(std::move(note));
+  }
+}
+
+// The job as Slurm knows it; an empty state: not known. A part that says that
+// the job runs is worth asking Slurm's accounting, too.
+KnownJob slurms_word(const JobNumber& number, uint32_t job_id,
+                     const KeptParts& kept) {
+  Result<KnownJob> known = ask_slurmctld(number);
+  const bool is_open =
+      std::any_of(kept.parts.begin(), kept.parts.end(),
+                  [](const KeptPart& part) { return part.report.running; });
+  if (!known && is_open) known = ask_slurm(number);
+  // Slurm may answer with another task of the array.
+  return known && known->id == job_id ? *std::move(known) : KnownJob{};
+}
+
+// Says what the report lacks of a job that Slurm knows.
+void note_gaps(const KnownJob& known, bool has_kept, JobReport& report) {
+  if (is_alive(known.state) && !report.running) {
+    add_note("the job is " + known.state +
+                 ": these are parts of steps that have ended, or of an earlier "
+                 "run",
+             report);
+  } else if (report.running && has_kept && is_alive(known.state)) {
+    add_note("the job runs: parts of other nodes are up to a minute old",
+             report);
+  }
+  std::string absent;
+  for (const std::string& node : known.nodes) {
+    const bool is_here =
+        report.node == node ||
+        std::any_of(report.nodes.begin(), report.nodes.end(),
+                    [&](const NodePart& part) { return part.node == node; });
+    if (!is_here) absent += (absent.empty() ? "" : ", ") + printable(node);
+  }
+  if (absent.empty()) return;
+  add_note("missing: " + absent +
+               ": no managed task ran there, or its penstockd has not told a "
+               "controller",
+           report);
+}
+
+// The parts that ran elsewhere, if this machine has their files or a controller
+// has them, and the part that runs here. Parts that cannot be read are named in
+// the notes.
 // asks_controllers: false to save their time-outs while the job runs here.
 Result<JobReport> any_report(const JobNumber& number, uint32_t job_id,
                              const Config& config, bool asks_controllers) {
   Result<JobReport> running = running_report(job_id, config);
   Result<Parts> finished = finished_parts(job_id, config);
-  Parts kept;
-  if (!running || asks_controllers) kept = kept_parts(job_id, config);
+  KeptParts kept;
+  if (!running || asks_controllers) kept = ask_for_parts(job_id, config);
   if (!running && !finished && kept.parts.empty()) {
     return no_report(number, config, running.error(), finished.error(),
                      kept.faults);
   }
-  std::vector<JobReport> parts;
-  std::vector<Error> faults;
-  const auto add = [&](Parts& from) {
-    std::move(from.parts.begin(), from.parts.end(), std::back_inserter(parts));
-    std::move(from.faults.begin(), from.faults.end(),
-              std::back_inserter(faults));
-  };
-  if (running) parts.push_back(*std::move(running));  // before its file
-  if (finished) add(*finished);
   const bool has_kept = !kept.parts.empty();
-  add(kept);  // after the files, whose time lines are finer
-  const bool runs_here = parts.front().running;
-  JobReport report = merge_reports(parts_of_last_run(std::move(parts)));
-  const std::string state = runs_here || !has_kept ? "" : state_of(number);
-  if (state == "RUNNING" || state == "PENDING" || state == "SUSPENDED") {
-    report.notes.insert(report.notes.begin(),
-                        "the job is " + state +
-                            ": these are parts of steps that have ended, or of "
-                            "an earlier run; its nodes report on the present "
-                            "one");
-    if (report.notes.size() > kMaxReportNotes) report.notes.pop_back();
+  KnownJob known;
+  const bool asks_slurm = has_kept || (running && asks_controllers);
+  if (asks_slurm) known = slurms_word(number, job_id, kept);
+  std::vector<std::string> notes =
+      settle_parts(kept.parts, known.state, known.nodes);
+
+  std::vector<JobReport> parts;
+  std::vector<Error> faults = std::move(kept.faults);
+  if (running) parts.push_back(*std::move(running));  // before its file
+  if (finished) {
+    std::move(finished->parts.begin(), finished->parts.end(),
+              std::back_inserter(parts));
+    std::move(finished->faults.begin(), finished->faults.end(),
+              std::back_inserter(faults));
   }
+  // After the files, whose time lines are finer.
+  for (KeptPart& part : kept.parts) parts.push_back(std::move(part.report));
+  JobReport report = merge_reports(parts_of_last_run(std::move(parts)));
+  if (asks_slurm) note_gaps(known, has_kept, report);
+  for (std::string& note : notes) add_note(std::move(note), report);
   for (const Error& fault : faults) {
     // Of another user: a job that had the number before.
     if (fault.code == Code::kPermissionDenied) continue;
-    if (report.notes.size() >= kMaxReportNotes) break;
-    report.notes.push_back("a part is missing, or may be: " + fault.message);
+    add_note("a part is missing, or may be: " + fault.message, report);
   }
   return report;
 }
@@ -290,7 +296,10 @@ Status run_report(const ReportArguments& arguments, const Config& config,
   while (report && report->running && arguments.follow) {
     if (!arguments.json) start_view(terminal);
     print(*report, arguments.json, terminal);
-    end_view(terminal);
+    // Other machines know no more than once a minute.
+    Terminal pace = terminal;
+    if (::access(config.socket_path.c_str(), F_OK) != 0) pace.refresh_ms *= 10;
+    end_view(pace);
     // penstockd writes the file before it forgets the job.
     report = ask();
     // The job wanted no report: it ends without a file.

@@ -36,12 +36,12 @@ class Reports {
   }
   ~Reports() { children_.end_all(); }
 
-  EndedJob job(uint32_t id, const std::string& name = "") const {
+  ReportedJob job(uint32_t id, const std::string& name = "") const {
     return job_in(directory.path(), id, name);
   }
-  static EndedJob job_in(const std::string& path, uint32_t id,
+  static ReportedJob job_in(const std::string& path, uint32_t id,
                          const std::string& name = "") {
-    EndedJob job;
+    ReportedJob job;
     job.report.job_id = id;
     job.report.node = kNode;
     job.report.job_name = name;
@@ -81,7 +81,7 @@ class Reports {
 };
 
 // Hangs for job 1 and writes the others.
-Result<std::string> hang_for_job_1(const EndedJob& job) {
+Result<std::string> hang_for_job_1(const ReportedJob& job) {
   while (job.report.job_id == 1) ::pause();
   return write_report(job);
 }
@@ -99,9 +99,9 @@ TEST_CASE("reports are written one after another") {
 TEST_CASE("a packed report comes back as text") {
   std::string packed;
   Reports reports({.what = "packing a report",
-                   .run = pack_ended,
+                   .run = pack_reported,
                    .max_bytes = 2 * kMaxPackedBytes + 1,
-                   .done = [&](const EndedJob& job, const std::string& text) {
+                   .done = [&](const ReportedJob& job, const std::string& text) {
                      CHECK(job.report.job_id == 1);
                      packed = text;
                    }});
@@ -183,7 +183,7 @@ TEST_CASE("reports that do not fit are dropped, and logged once a minute") {
 TEST_CASE("a report waits if no writer can be started") {
   test::Logged log;
   Reports reports;
-  const EndedJob job = reports.job(1);
+  const ReportedJob job = reports.job(1);
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
   const rlimit none{0, limit.rlim_max};

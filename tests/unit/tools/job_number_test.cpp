@@ -71,12 +71,22 @@ TEST_CASE("anything else is refused with the forms that are allowed") {
 TEST_CASE("Slurm tells a task's own number and state") {
   const Programs slurm(
       "JobId=12 ArrayJobId=9 ArrayTaskId=1 JobName=JobId=7 UserId=a(1) "
-      "JobState=RUNNING Reason=None",
+      "JobState=RUNNING Reason=None ReqNodeList=(null) "
+      "NodeList=gpu[1-2,7] BatchHost=gpu1",
       "13|COMPLETED");
   const auto job = ask_slurm(*parse_job_number("9_1"));
   REQUIRE(job);
   CHECK(job->id == 12);
   CHECK(job->state == "RUNNING");
+  CHECK(job->nodes == std::vector<std::string>{"gpu1", "gpu2", "gpu7"});
+}
+
+TEST_CASE("a job without nodes has none") {
+  for (const char* list : {"NodeList=", "NodeList=(null)", "NodeList=a[1"}) {
+    const Programs slurm(
+        std::string("JobId=12 JobState=PENDING ") + list + " NumNodes=1", "");
+    CHECK(ask_slurmctld(*parse_job_number("12"))->nodes.empty());
+  }
 }
 
 TEST_CASE("the accounting tells what slurmctld has forgotten") {

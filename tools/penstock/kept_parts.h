@@ -1,0 +1,43 @@
+// The parts of a job's report that controllers keep.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/config.h"
+#include "common/result.h"
+#include "report/report.h"
+
+namespace penstock {
+
+// A node hands in the part of a running job once a minute.
+inline constexpr double kSilent_s = 180;
+
+struct KeptPart {
+  JobReport report;
+  double age_s = 0;  // since it came to the controller, by its clock
+};
+
+struct KeptParts {
+  std::vector<KeptPart> parts;
+  std::vector<Error> faults;  // controllers and parts that cannot be read
+};
+
+// Asks each controller, as each keeps its own; one part may come from several.
+KeptParts ask_for_parts(uint32_t job_id, const Config& config);
+
+// Ends the parts of a job that runs no more and whose nodes have not told it
+// for kSilent_s.
+//   state  Slurm's, such as "RUNNING"; "": not known
+//   nodes  of the present run; parts of others are of earlier ones; empty: not
+//          known
+// Returns sentences on nodes that are silent or late. Pure.
+std::vector<std::string> settle_parts(std::vector<KeptPart>& parts,
+                                      const std::string& state,
+                                      const std::vector<std::string>& nodes);
+
+// Whether a job in this state has processes, or will have again. Pure.
+bool is_alive(const std::string& state);
+
+}  // namespace penstock
