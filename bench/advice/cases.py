@@ -78,6 +78,13 @@ CASES = (
 )
 
 
+def demo_cases(demo):
+    """Returns the demo's kinds as jobs on one CPU. demo: mix.Mix"""
+    return tuple(Case(kind.name, kind.program, kind.format, kind.demand_slices,
+                      None, 1, cold=kind.direct)
+                 for kind in demo.kinds.values())
+
+
 def follow(case, lines):
     """Returns the case with each line of a recommendation followed."""
     for line in lines:
