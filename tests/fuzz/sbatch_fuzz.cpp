@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Result<SbatchLine> line = parse_sbatch_line(lines_of(text));
   if (line) check_request(*line, "");
   check_request({}, std::string(text));
-  const Accounted accounted = parse_accounting(text);
+  const Accounted accounted = parse_accounting(text, 7);
   FUZZ_CHECK(!accounted.memory_bytes || *accounted.memory_bytes > 0);
   const Result<std::vector<NodeGroup>> nodes = parse_nodes(text);
   if (!nodes) return 0;
@@ -52,5 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto most = most_cpus_per_task(request, *nodes);
   FUZZ_CHECK(!most || *most >= 1);
   cpus_of_gpu_share(request, *nodes);
+  request.is_spread = true;
+  request.tasks_per_node = request.gpus = 40;
+  FUZZ_CHECK(spread_over_nodes(request, *nodes).tasks() >= 40);
   return 0;
 }

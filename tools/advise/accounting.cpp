@@ -6,7 +6,8 @@
 
 namespace penstock::advise {
 
-Accounted parse_accounting(std::string_view output) {
+Accounted parse_accounting(std::string_view output, uint32_t job_id) {
+  const std::string own = std::to_string(job_id);
   Accounted out;
   while (!output.empty()) {
     const size_t end = output.find('\n');
@@ -17,6 +18,7 @@ Accounted parse_accounting(std::string_view output) {
     if (first == line.npos || first == last) continue;
     const std::string_view job = line.substr(0, first);
     const bool is_step = job.find('.') != job.npos;
+    if (job.substr(0, job.find('.')) != own) continue;
     // "CANCELLED by 1000"
     const std::string_view state = line.substr(first + 1, last - first - 1);
     if (!is_step) out.state = std::string(state.substr(0, state.find(' ')));

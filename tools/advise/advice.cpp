@@ -30,20 +30,31 @@ struct Work {
   double rate = 0;
 };
 
+// What is the same for all choices.
+struct Basis {
+  const Request& request;
+  std::optional<Work> work;
+  std::optional<double> bytes_per_sample;
+  int paid_cpus = 1;  // of a task, at least: those of the batch script
+};
+
 Choice choice_of(Choice::What what, int cpus, const Estimate& rate,
-                 const Request& request, const std::optional<Work>& work,
-                 const std::optional<double>& bytes_per_sample) {
+                 const Basis& basis) {
   Choice out;
   out.what = what;
   out.cpus_per_task = cpus;
   out.rate = rate;
-  if (bytes_per_sample) out.bytes_per_s = *bytes_per_sample * rate.value;
+  if (basis.bytes_per_sample) {
+    out.bytes_per_s = *basis.bytes_per_sample * rate.value;
+  }
+  const std::optional<Work>& work = basis.work;
   if (!work || !(rate.value > 0)) return out;
+  const Request& request = basis.request;
   const double hours = (work->wall_s - work->training_s +
                         work->training_s * work->rate / rate.value) /
                        kHour_s;
   out.hours = hours;
-  out.core_hours = hours * cpus * request.tasks();
+  out.core_hours = hours * std::max(cpus, basis.paid_cpus) * request.tasks();
   if (request.gpus_per_node > 0) {
     out.gpu_hours = hours * request.gpus_per_node * request.nodes;
   }
@@ -89,6 +100,17 @@ void add_nodes(const Request& request,
   }
 }
 
+void add_conflicts(const Request& request, Advice& out) {
+  const bool has_cpus =
+      std::any_of(out.lines.begin(), out.lines.end(), [](const auto& line) {
+        return line.starts_with("#SBATCH --cpus-per-task");
+      });
+  if (has_cpus && !request.cpus_option.empty()) {
+    out.notes.push_back("leave out " + request.cpus_option +
+                        ", which does not go with --cpus-per-task");
+  }
+}
+
 void add_ignored(const Request& request, Advice& out) {
   if (request.ignored.empty()) return;
   std::string names;
@@ -98,29 +120,45 @@ void add_ignored(const Request& request, Advice& out) {
   out.notes.push_back("the advice leaves out " + names);
 }
 
-std::string mebibytes_line(double bytes) {
+std::string memory_line(double bytes) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   return fmt::format("#SBATCH --mem={:.0f}G",
                      std::max(1.0, std::ceil(bytes / kGibibyte)));
 }
 
-// A job that grows may take more memory than the run before it.
-void add_memory(const Request& request, const EarlierRun& run, Advice& out) {
-  if (!run.memory_bytes) return;
-  const double used = *run.memory_bytes * request.tasks_per_node;
-  out.memory_bytes = used;
-  const bool has_more_workers = std::any_of(
-      out.lines.begin(), out.lines.end(),
+bool has_more_workers(const Advice& advice) {
+  return std::any_of(
+      advice.lines.begin(), advice.lines.end(),
       [](const auto& line) { return line.starts_with("num_workers="); });
-  std::string text =
-      "a task used at most " + format_bytes(*run.memory_bytes) + " of memory";
-  if (has_more_workers) text += "; each further worker takes more";
-  out.notes.push_back(text);
-  const double enough = used * kMemoryMargin;
-  if (request.memory_bytes > 0 && !has_more_workers &&
-      (request.memory_bytes < used ||
-       enough < kUsesItsMemory * request.memory_bytes)) {
-    out.lines.push_back(mebibytes_line(enough));
+}
+
+// Whether the memory asked for should be another one. A run that did not end
+// may have needed more later, and so may one with more workers.
+bool is_wrong(double asked, double used, bool is_known_to_its_end) {
+  if (!(asked > 0)) return false;
+  return asked < used ||
+         (is_known_to_its_end && used * kMemoryMargin < kUsesItsMemory * asked);
+}
+
+void add_memory(const Request& request, const EarlierRun& run, Advice& out) {
+  const double asked = request.memory_with(out.advised_cpus_per_task);
+  const bool has_less = asked < request.memory_with(request.cpus_per_task);
+  if (run.memory_bytes) {
+    const double used = *run.memory_bytes * request.tasks_per_node;
+    out.memory_bytes = used;
+    out.notes.push_back(
+        "a task used at most " + format_bytes(*run.memory_bytes) +
+        " of memory" +
+        (has_more_workers(out) ? "; each further worker takes more" : ""));
+    const bool is_known = run.is_complete && !has_more_workers(out);
+    if (request.memory_option.empty() && is_wrong(asked, used, is_known)) {
+      out.lines.push_back(memory_line(used * kMemoryMargin));
+    }
+  }
+  if (has_less) {
+    out.notes.push_back(fmt::format(
+        "with {} those CPUs bring {} of memory on a node, less than before",
+        request.memory_option, format_bytes(asked)));
   }
 }
 
@@ -135,6 +173,18 @@ std::optional<Work> work_of(const Request& request, const EarlierRun& run) {
   const double training_s = double(report.quality.samples) / rate->value;
   return Work{report.run_s(), std::min(training_s, report.run_s()),
               rate->value};
+}
+
+// A task with more GPUs has more trainers, each with a loader of its own.
+Status check_gpus(const Request& request, const EarlierRun& run) {
+  if (!run.gpus || request.gpus_per_node == 0) return Done{};
+  const double before = double(*run.gpus) / double(run.report.tasks);
+  const double now = double(request.gpus_per_node) / request.tasks_per_node;
+  if (before == now) return Done{};
+  return Error{Code::kNotFound, 0,
+               fmt::format("the tasks of job {} had {:.3g} GPUs each, those of "
+                           "this one have {:.3g}",
+                           run.report.job_id, before, now)};
 }
 
 std::optional<double> bytes_per_sample(const JobReport& report) {
@@ -177,26 +227,30 @@ int asked_of_steps(const Request& request, const JobReport& report) {
       int(std::max(1.0, std::round(*cores.allocated / double(report.tasks)))));
 }
 
+// A profile's rates are of a rank, and a task may have several.
 class RateOfProfile {
  public:
-  RateOfProfile(const WhatIf& what_if, int tasks)
-      : what_if_(what_if), tasks_(tasks) {}
+  RateOfProfile(const WhatIf& what_if, const Request& request)
+      : what_if_(what_if),
+        ranks_per_task_(request.ranks_per_task()),
+        ranks_(double(request.tasks()) * ranks_per_task_) {}
 
   WhatIfPoint at(int cpus) const {
     Amounts amounts = what_if_.present();
-    amounts.cores = cpus;
+    amounts.cores = double(cpus) / ranks_per_task_;
     return what_if_.at(amounts);
   }
   Estimate rate(int cpus) const {
-    const Figure& it = at(cpus).samples_per_s;
-    return {it.value * tasks_, it.low * tasks_, it.high * tasks_};
+    const Figure it = at(cpus).samples_per_s;
+    return {it.value * ranks_, it.low * ranks_, it.high * ranks_};
   }
-  // The fewest CPUs that make the rate.
-  int cpus_for(double rate_of_rank, int most) const {
+  // The fewest CPUs of a task with nearly the rate of the most.
+  int cpus_for_best(int most) const {
+    const double enough = kDataKeepsUp * at(most).samples_per_s.value;
     int low = 1, high = most;
     while (low < high) {
       const int middle = low + (high - low) / 2;
-      if (at(middle).samples_per_s.value >= rate_of_rank) {
+      if (at(middle).samples_per_s.value >= enough) {
         high = middle;
       } else {
         low = middle + 1;
@@ -204,11 +258,27 @@ class RateOfProfile {
     }
     return low;
   }
+  // Loader threads of a rank that use the CPUs.
+  double threads(int cpus) const {
+    const double of_loader =
+        double(cpus) / ranks_per_task_ - at(cpus).trainer_cores;
+    return std::max(1.0, std::ceil(of_loader - 0.01));
+  }
 
  private:
   const WhatIf& what_if_;
-  int tasks_;
+  int ranks_per_task_;
+  double ranks_;
 };
+
+// The profile if a sample costs the loader as much as its error allows.
+Profile worst_of(const Profile& costs) {
+  Profile out = costs;
+  const double factor = 1 + costs.relative_error;
+  out.loader_cpu_s_per_sample *= factor;
+  for (double& rate : out.rate_at_cores) rate /= factor;
+  return out;
+}
 
 // The costs of a described job, as it is predicted at arrival.
 Result<Profile> costs_of(const Profile& described) {
@@ -246,7 +316,14 @@ Result<Advice> advise_by_run(
     const Request& request, const EarlierRun& run,
     const std::optional<std::vector<NodeGroup>>& groups) {
   JobReport report = run.report;
-  if (!report.tasks) report.tasks = 1;
+  if (!report.tasks) {
+    return Error{
+        Code::kNotFound, 0,
+        fmt::format("the report of job {} has no task", report.job_id)};
+  }
+  if (Status alike = check_gpus(request, run); !alike) {
+    return std::move(alike).error();
+  }
   const double tasks = double(report.tasks);
   const Result<int> most =
       most_of(request, groups,
@@ -267,12 +344,12 @@ Result<Advice> advise_by_run(
   const int advised = std::min(choice->cpus_per_task, std::max(*most, 1));
   out.advised_cpus_per_task = advised;
   const double scale = request.tasks() / tasks;
-  const std::optional<Work> work = work_of(request, run);
+  const Basis basis{request, work_of(request, run), bytes_per_sample(report),
+                    asked < request.cpus_per_task ? request.cpus_per_task : 1};
   const auto add = [&](Choice::What what, int cpus, LoaderThreads threads) {
     const auto rate = rate_with_cpus(report, cpus, threads);
     if (!rate) return;
-    out.choices.push_back(choice_of(what, cpus, times(*rate, scale), request,
-                                    work, bytes_per_sample(report)));
+    out.choices.push_back(choice_of(what, cpus, times(*rate, scale), basis));
   };
   add(Choice::What::kAsked, asked, LoaderThreads::kAsBefore);
   const bool changes = advised != asked || !choice->threads_line.empty();
@@ -299,6 +376,7 @@ Result<Advice> advise_by_run(
         figure_text(report.what_if->here_rate),
         figure_text(report.cores.used_away)));
   }
+  add_conflicts(request, out);
   add_nodes(request, groups, out);
   add_ignored(request, out);
   return out;
@@ -320,21 +398,26 @@ Result<Advice> advise_by_profile(
   }
   const Result<int> most = most_of(request, groups, kMostCpus);
   if (!most) return most.error();
-  const RateOfProfile rates(*what_if, request.tasks());
-  const double best = rates.at(*most).samples_per_s.value;
-  const int advised = rates.cpus_for(kDataKeepsUp * best, *most);
-  const WhatIfPoint point = rates.at(advised);
+  const RateOfProfile rates(*what_if, request);
+  int advised = rates.cpus_for_best(*most);
+  // Growing follows what is expected, shrinking the worst that is.
+  if (advised < request.cpus_per_task) {
+    const Result<WhatIf> worst = WhatIf::from(worst_of(*costs));
+    if (!worst) return worst.error();
+    advised = std::min(request.cpus_per_task,
+                       RateOfProfile(*worst, request).cpus_for_best(*most));
+  }
   Advice out;
   out.advised_cpus_per_task = advised;
   out.basis = fmt::format(
       "{} {}, {:.0f}% uncertain",
       profile.describes_job() ? "a prediction for profile" : "profile",
       printable(profile.name), costs->relative_error * 100);
+  const double bytes = costs->bytes_per_sample * (1 - costs->cached_share);
+  Basis basis{request, std::nullopt, std::nullopt};
+  if (bytes > 0) basis.bytes_per_sample = bytes;
   const auto add = [&](Choice::What what, int cpus) {
-    const double bytes = costs->bytes_per_sample * (1 - costs->cached_share);
-    out.choices.push_back(
-        choice_of(what, cpus, rates.rate(cpus), request, std::nullopt,
-                  bytes > 0 ? std::optional<double>(bytes) : std::nullopt));
+    out.choices.push_back(choice_of(what, cpus, rates.rate(cpus), basis));
   };
   add(Choice::What::kAsked, request.cpus_per_task);
   if (advised != request.cpus_per_task) add(Choice::What::kAdvised, advised);
@@ -342,16 +425,22 @@ Result<Advice> advise_by_profile(
     add(Choice::What::kMost, *most);
   }
   if (advised != request.cpus_per_task) {
-    const double threads = std::ceil(advised - point.trainer_cores - 0.01);
-    out.lines = {fmt::format("num_workers={:.0f}", std::max(1.0, threads)),
+    out.lines = {fmt::format("num_workers={:.0f}", rates.threads(advised)),
                  fmt::format("#SBATCH --cpus-per-task={}", advised)};
     out.notes.push_back(
         "num_workers stands for the loader's workers or threads, whatever the "
         "script calls them");
   }
-  if (point.extrapolated) {
+  if (request.ranks_per_task() > 1) {
+    out.notes.push_back(fmt::format(
+        "a task with {} GPUs is taken to have as many trainers, each with a "
+        "loader of its own",
+        request.ranks_per_task()));
+  }
+  if (rates.at(advised).extrapolated) {
     out.notes.push_back("more CPUs than the profile was measured with");
   }
+  add_conflicts(request, out);
   add_nodes(request, groups, out);
   add_ignored(request, out);
   return out;

@@ -19,6 +19,7 @@ namespace penstock::advise {
 struct EarlierRun {
   JobReport report;
   bool is_complete = false;            // it did all of its work
+  std::optional<int> gpus;             // of all nodes; nullopt: not known
   double ended_unix_s = 0;             // 0: not known
   std::optional<double> memory_bytes;  // most that one task used
 };
@@ -45,7 +46,8 @@ struct Advice {
 
 // groups: of the request's partitions; nullopt: Slurm did not tell.
 // Errors: kInvalidArgument  no node has what the request asks for
-//         kNotFound         the run's report, or the profile, tells too little
+//         kNotFound         the run's report, or the profile, tells too little;
+//                           the run's tasks had other numbers of GPUs
 [[nodiscard]] Result<Advice> advise_by_run(
     const Request& request, const EarlierRun& run,
     const std::optional<std::vector<NodeGroup>>& groups);

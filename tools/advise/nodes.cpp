@@ -69,9 +69,21 @@ int gpus_of(const NodeGroup& group, const std::string& type) {
   return int(std::min(out, int64_t{INT32_MAX}));
 }
 
-bool has_gpus_and_memory(const Request& request, const NodeGroup& group) {
+bool has_gpus_and_memory(const Request& request, const NodeGroup& group,
+                         int cpus_per_task) {
   return gpus_of(group, request.gpu_type) >= request.gpus_per_node &&
-         group.memory_bytes >= request.memory_bytes;
+         group.memory_bytes >= request.memory_with(cpus_per_task);
+}
+
+// With its memory; 0: none fit.
+int most_cpus_on(const Request& request, const NodeGroup& group) {
+  int cpus = group.cpus / request.tasks_per_node;
+  if (request.memory_bytes_per_cpu > 0) {
+    const double by_memory = group.memory_bytes / request.memory_bytes_per_cpu /
+                             request.tasks_per_node;
+    cpus = int(std::min(double(cpus), by_memory));
+  }
+  return cpus >= 1 && has_gpus_and_memory(request, group, cpus) ? cpus : 0;
 }
 
 std::set<std::string> names_of(std::string_view list) {
@@ -134,6 +146,25 @@ Result<std::vector<NodeGroup>> nodes_for(const Request& request,
   return out;
 }
 
+Request spread_over_nodes(const Request& request,
+                          const std::vector<NodeGroup>& groups) {
+  if (!request.is_spread) return request;
+  const int tasks = request.tasks();
+  const auto part_of = [](int all, int nodes) {
+    return (all + nodes - 1) / nodes;
+  };
+  for (int nodes = 1; nodes <= tasks; ++nodes) {
+    Request out = request;
+    out.nodes = nodes;
+    out.tasks_per_node = part_of(tasks, nodes);
+    if (request.gpus > 0) out.gpus_per_node = part_of(request.gpus, nodes);
+    if (most_cpus_per_task(out, groups).value_or(0) >= request.cpus_per_task) {
+      return out;
+    }
+  }
+  return request;
+}
+
 FittingNodes fitting_nodes(const Request& request, int cpus_per_task,
                            const std::vector<NodeGroup>& groups) {
   FittingNodes out;
@@ -142,7 +173,7 @@ FittingNodes fitting_nodes(const Request& request, int cpus_per_task,
     partitions.insert(group.partition);
     out.all += group.nodes;
     if (group.cpus / request.tasks_per_node < cpus_per_task ||
-        !has_gpus_and_memory(request, group)) {
+        !has_gpus_and_memory(request, group, cpus_per_task)) {
       continue;
     }
     (group.is_up ? out.up : out.down) += group.nodes;
@@ -155,9 +186,8 @@ std::optional<int> most_cpus_per_task(const Request& request,
                                       const std::vector<NodeGroup>& groups) {
   std::optional<int> out;
   for (const NodeGroup& group : groups) {
-    const int cpus = group.cpus / request.tasks_per_node;
-    if (cpus < 1 || !has_gpus_and_memory(request, group)) continue;
-    out = std::max(out.value_or(0), cpus);
+    const int cpus = most_cpus_on(request, group);
+    if (cpus > 0) out = std::max(out.value_or(0), cpus);
   }
   return out;
 }
@@ -167,7 +197,7 @@ std::optional<int> cpus_of_gpu_share(const Request& request,
   if (request.gpus_per_node == 0) return std::nullopt;
   std::optional<int> out;
   for (const NodeGroup& group : groups) {
-    if (!has_gpus_and_memory(request, group)) continue;
+    if (most_cpus_on(request, group) == 0) continue;
     const int64_t of_gpus =
         int64_t{group.cpus} * request.gpus_per_node / gpus_of(group, "");
     out = std::max(out.value_or(0), int(of_gpus / request.tasks_per_node));
@@ -180,7 +210,7 @@ std::string gpu_type_of(const Request& request,
   if (!request.gpu_type.empty()) return request.gpu_type;
   std::set<std::string> types;
   for (const NodeGroup& group : groups) {
-    if (!has_gpus_and_memory(request, group)) continue;
+    if (most_cpus_on(request, group) == 0) continue;
     for (const GresGpus& gpus : group.gpus) types.insert(gpus.type);
   }
   return types.size() == 1 ? *types.begin() : "";

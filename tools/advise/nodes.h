@@ -35,6 +35,12 @@ struct NodeGroup {
 [[nodiscard]] Result<std::vector<NodeGroup>> nodes_for(
     const Request& request, const std::vector<NodeGroup>& all);
 
+// The request on the fewest nodes that its tasks, GPUs and CPUs fit on, as
+// Slurm chooses them without --nodes; as it is, if none do or it has a number
+// of nodes.
+Request spread_over_nodes(const Request& request,
+                          const std::vector<NodeGroup>& groups);
+
 struct FittingNodes {
   std::string partitions;  // "gpu, short"
   int up = 0;              // of those that fit

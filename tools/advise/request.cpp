@@ -166,10 +166,15 @@ void set_gpus(const Given& given, Numbers& numbers, Request& out) {
     set(gpus, gpus.count);
   }
   const auto all = numbers.gpus("gpus");
+  if (all) out.gpus = all->count;
   set(all, all ? ceiling(all->count, out.nodes) : 0);
   const auto of_task = numbers.gpus("gpus-per-task");
+  if (of_task) {
+    out.gpus = product(of_task->count, product(out.nodes, out.tasks_per_node));
+  }
   set(of_task, of_task ? product(of_task->count, out.tasks_per_node) : 0);
   const auto of_node = numbers.gpus("gpus-per-node");
+  if (of_node) out.gpus = 0;
   set(of_node, of_node ? of_node->count : 0);
 }
 
@@ -183,6 +188,7 @@ void set_layout(const Given& given, Numbers& numbers, Request& out) {
   out.tasks_per_node = per_node ? *per_node
                        : tasks  ? ceiling(*tasks, out.nodes)
                                 : 1;
+  out.is_spread = given.find("nodes") == nullptr && !per_node;
   set_gpus(given, numbers, out);
   const auto per_gpu = numbers.count("ntasks-per-gpu");
   if (per_gpu && !tasks && !per_node && out.gpus_per_node > 0) {
@@ -193,6 +199,7 @@ void set_layout(const Given& given, Numbers& numbers, Request& out) {
   if (cpus) {
     out.cpus_per_task = *cpus;
   } else if (cpus_of_gpu && out.gpus_per_node > 0) {
+    out.cpus_option = "--cpus-per-gpu";
     out.cpus_per_task = std::max(
         1, product(*cpus_of_gpu, out.gpus_per_node) / out.tasks_per_node);
   }
@@ -205,8 +212,10 @@ void set_memory(Numbers& numbers, Request& out) {
   if (of_node > 0) {
     out.memory_bytes = of_node;
   } else if (of_cpu > 0) {
-    out.memory_bytes = of_cpu * out.cpus_per_task * out.tasks_per_node;
+    out.memory_option = "--mem-per-cpu";
+    out.memory_bytes_per_cpu = of_cpu;
   } else if (of_gpu > 0) {
+    out.memory_option = "--mem-per-gpu";
     out.memory_bytes = of_gpu * out.gpus_per_node;
   }
 }

@@ -1,6 +1,7 @@
 // What a submission asks of Slurm, as far as advice depends on it. Pure.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,13 +22,29 @@ struct Request {
   int tasks_per_node = 1;
   int cpus_per_task = 1;
   int gpus_per_node = 0;
-  std::string gpu_type;              // "": any
-  double memory_bytes = 0;           // of a node; 0: not given
-  std::string model;                 // its profile; "": none
-  int batch = 0;                     // samples; 0: not given
+  std::string gpu_type;  // "": any
+  // Of a node, and of each of its CPUs; 0: not given.
+  double memory_bytes = 0;
+  double memory_bytes_per_cpu = 0;
+  // The option that --mem and --cpus-per-task do not go with; "": none.
+  std::string memory_option;
+  std::string cpus_option;
+  // Slurm chooses the number of nodes: spread_over_nodes() (nodes.h).
+  bool is_spread = false;
+  int gpus = 0;       // of all nodes; 0: the GPUs are given for each node
+  std::string model;  // its profile; "": none
+  int batch = 0;      // samples; 0: not given
   std::vector<std::string> ignored;  // options that advice leaves out
 
   int tasks() const { return nodes * tasks_per_node; }
+  // Trainer processes of a task: one for each GPU, as torchrun starts them.
+  int ranks_per_task() const {
+    return std::max(1, gpus_per_node / tasks_per_node);
+  }
+  // Of a node, with this number of CPUs per task.
+  double memory_with(int cpus) const {
+    return std::max(memory_bytes, memory_bytes_per_cpu * cpus * tasks_per_node);
+  }
 };
 
 // From a variable's name its value, or nullptr.

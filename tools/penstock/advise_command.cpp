@@ -148,6 +148,7 @@ Status run_advise(const AdviseOptions& options, const Config& config,
         advise::nodes_for(*request, *all);
     if (!mine) return std::move(mine).error();
     groups = *std::move(mine);
+    *request = advise::spread_over_nodes(*request, *groups);
   }
   Result<advise::Advice> advice =
       find_advice(options, *request, groups, config);

@@ -25,7 +25,7 @@ advise::Accounted ask_accounting(uint32_t job_id) {
   std::vector<std::string> words = advise::kSacct;
   words.push_back(std::to_string(job_id));
   const Result<std::string> said = doctor::output_of_program(words, kSlurm_ms);
-  return said ? advise::parse_accounting(*said) : advise::Accounted{};
+  return said ? advise::parse_accounting(*said, job_id) : advise::Accounted{};
 }
 
 advise::EarlierRun earlier_run(JobReport report, const std::string& state) {
@@ -106,6 +106,7 @@ Result<KnownKind> known_kind(const advise::Request& request,
     Result<JobReport> report = find_report(number, config);
     if (!report || report->running) continue;
     out.run = earlier_run(*std::move(report), run.state);
+    out.run->gpus = int(run.gpus);
     break;
   }
   EarlierRuns earlier;  // in the order in which they ended

@@ -179,6 +179,64 @@ TEST_CASE("memory is advised where it was measured") {
   CHECK(advice->lines.back() == "#SBATCH --mem=4G");
 }
 
+TEST_CASE("memory is not cut after a run that did not end") {
+  EarlierRun run = starved();
+  run.report.cores.loader_grows = true;
+  run.memory_bytes = 3 * kGibibyte;
+  run.is_complete = false;
+  auto advice = advise_by_run({.memory_bytes = 64 * kGibibyte}, run, nodes(16));
+  CHECK(advice->lines == Lines{"#SBATCH --cpus-per-task=7"});
+  // Too little is too little at any time.
+  advice = advise_by_run({.memory_bytes = 2 * kGibibyte}, run, nodes(16));
+  CHECK(advice->lines.back() == "#SBATCH --mem=4G");
+}
+
+TEST_CASE("with memory for each CPU, fewer CPUs bring less of it") {
+  EarlierRun run = starved();
+  run.memory_bytes = 3 * kGibibyte;
+  Request request;
+  request.cpus_per_task = 16;
+  request.memory_bytes_per_cpu = kGibibyte;
+  request.memory_option = "--mem-per-cpu";
+  const auto advice = advise_by_run(request, run, nodes(16));
+  CHECK(advice->lines == Lines{"num_workers=6", "#SBATCH --cpus-per-task=7"});
+  CHECK(advice->notes[1] ==
+        "with --mem-per-cpu those CPUs bring 7 GB of memory on a node, less "
+        "than before");
+}
+
+TEST_CASE("options that exclude each other are told") {
+  Request request;
+  request.cpus_option = "--cpus-per-gpu";
+  const auto advice = advise_by_run(request, starved(), nodes(16));
+  CHECK(advice->notes[0] ==
+        "leave out --cpus-per-gpu, which does not go with --cpus-per-task");
+}
+
+TEST_CASE("a run whose tasks had other GPUs is no guide") {
+  EarlierRun run = starved();
+  run.gpus = 1;
+  Request request;
+  request.gpus_per_node = 4;
+  const auto none = advise_by_run(request, run, nodes(16, 4));
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == Code::kNotFound);
+  CHECK(none.error().message ==
+        "the tasks of job 4711 had 1 GPUs each, those of this one have 4");
+  request.tasks_per_node = 4;
+  CHECK(advise_by_run(request, run, nodes(32, 4)));
+}
+
+TEST_CASE("the batch script's CPUs are paid for, whatever its steps take") {
+  EarlierRun run = starved();
+  run.report.cores.launch = Launch::kStepOfBatch;
+  run.report.cores.job = 8;
+  const auto advice = advise_by_run({.cpus_per_task = 8}, run, nodes(16));
+  const Choice& asked = advice->choices[0];
+  CHECK(asked.cpus_per_task == 1);
+  CHECK(*asked.core_hours == Approx(8 * *asked.hours));
+}
+
 TEST_CASE("more CPUs than the GPUs' share are advised with a warning") {
   Request request;
   request.gpus_per_node = 1;
@@ -230,6 +288,35 @@ TEST_CASE("a profile is advised by its costs") {
              Catch::Matchers::EndsWith(
                  "does not say what a sample costs its loader: measure it "
                  "with penstock analyze"));
+}
+
+TEST_CASE("each GPU of a task needs a profile's CPUs") {
+  Profile profile;
+  profile.name = "p";
+  profile.accelerator_s_per_sample = 0.001;
+  profile.loader_cpu_s_per_sample = 0.004;
+  Request request;
+  request.gpus_per_node = 4;
+  const auto advice = advise_by_profile(request, profile, nodes(64, 4));
+  // 3.88 cores each.
+  CHECK(advice->lines == Lines{"num_workers=4", "#SBATCH --cpus-per-task=16"});
+  CHECK(advice->choices[1].rate.value >= 4 * 970);
+  CHECK_THAT(advice->notes[1],
+             Catch::Matchers::StartsWith("a task with 4 GPUs is taken"));
+}
+
+TEST_CASE("a profile's error counts where CPUs are taken away") {
+  Profile profile;
+  profile.name = "p";
+  profile.accelerator_s_per_sample = 0.001;
+  profile.loader_cpu_s_per_sample = 0.008;
+  const auto fewer =
+      advise_by_profile({.cpus_per_task = 16}, profile, nodes(64));
+  CHECK(fewer->advised_cpus_per_task == 10);  // 7.76 and a quarter
+  const auto more = advise_by_profile({.cpus_per_task = 2}, profile, nodes(64));
+  CHECK(more->advised_cpus_per_task == 8);
+  const auto kept = advise_by_profile({.cpus_per_task = 9}, profile, nodes(64));
+  CHECK(kept->advised_cpus_per_task == 9);
 }
 
 TEST_CASE("a described job is predicted") {

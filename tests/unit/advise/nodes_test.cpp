@@ -94,6 +94,33 @@ TEST_CASE("nodes fit by CPUs, memory and GPUs") {
   CHECK(gpu_type_of(request, groups("gpu")).empty());  // two types
 }
 
+TEST_CASE("memory of each CPU limits the CPUs") {
+  Request request;
+  request.memory_bytes_per_cpu = 16.0 * 1024 * 1024 * 1024;
+  // 256,000 MB on the largest, which is down, and 64,000 on the others.
+  CHECK(most_cpus_per_task(request, groups("")) == 15);
+  CHECK(fitting_nodes(request, 3, groups("")).up == 3);
+  CHECK(fitting_nodes(request, 4, groups("")).up == 0);
+  CHECK(fitting_nodes(request, 4, groups("")).down == 1);
+}
+
+TEST_CASE("tasks without a number of nodes are spread over the fewest") {
+  Request request;
+  request.is_spread = true;
+  request.tasks_per_node = 16;
+  request.gpus_per_node = request.gpus = 16;
+  request.gpu_type = "a100";
+  request.cpus_per_task = 8;
+  const Request out = spread_over_nodes(request, groups("gpu"));
+  CHECK(out.nodes == 4);
+  CHECK(out.tasks_per_node == 4);
+  CHECK(out.gpus_per_node == 4);
+  request.cpus_per_task = 1000;  // nowhere
+  CHECK(spread_over_nodes(request, groups("gpu")).nodes == 1);
+  request.is_spread = false;
+  CHECK(spread_over_nodes(request, groups("gpu")).tasks_per_node == 16);
+}
+
 TEST_CASE("a job's share of CPUs is that of its GPUs") {
   Request request;
   CHECK_FALSE(cpus_of_gpu_share(request, groups("gpu")));

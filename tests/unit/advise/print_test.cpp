@@ -38,21 +38,22 @@ Request request() {
 }  // namespace
 
 TEST_CASE("the text has the lines, a table of what is known, and notes") {
-  CHECK(advice_text(request(), sample(), {}) ==
-        "train?[7m: 2 nodes, 4 tasks with 1 CPU each, 4 GPUs a100 per node\n"
-        "By the report of job 4711, 2 h 00 min long\n"
-        "\n"
-        "  num_workers=6\n"
-        "  #SBATCH --cpus-per-task=7\n"
-        "\n"
-        "              CPUs/task              samples/s        time core hours\n"
-        "  as asked            1       190 [180 to 200]  2 h 00 min       2.00\n"
-        "  advised             7    1164 [1000 to 1200]  2 h 00 min       2.00\n"
-        "\n"
-        "Storage: at 1164 samples/s it reads 18.1 MB/s\n"
-        "Nodes: 3 of 8 of partition gpu fit; 1 more would, but are down or "
-        "drained\n"
-        "- a task used at most 3 GB of memory.\n");
+  CHECK(
+      advice_text(request(), sample(), {}) ==
+      "train?[7m: 2 nodes, 4 tasks with 1 CPU each, 4 GPUs a100 per node\n"
+      "By the report of job 4711, 2 h 00 min long\n"
+      "\n"
+      "  num_workers=6\n"
+      "  #SBATCH --cpus-per-task=7\n"
+      "\n"
+      "              CPUs/task              samples/s        time core hours\n"
+      "  as asked            1       190 [180 to 200]  2 h 00 min       2.00\n"
+      "  advised             7    1164 [1000 to 1200]  2 h 00 min       2.00\n"
+      "\n"
+      "Storage: at 1164 samples/s it reads 18.1 MB/s\n"
+      "Nodes: 3 of 8 of partition gpu fit; 1 more would, but are down or "
+      "drained\n"
+      "- a task used at most 3 GB of memory.\n");
 }
 
 TEST_CASE("no line says that nothing would help") {

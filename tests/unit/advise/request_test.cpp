@@ -70,8 +70,26 @@ TEST_CASE("memory is that of a node") {
   CHECK(memory({"--mem=0"}) == 0);
   CHECK(memory({"--mem=2048"}) == 2);
   CHECK(memory({"--mem=16G"}) == 16);
-  CHECK(memory({"--mem-per-cpu=1G", "-c4", "-n2"}) == 8);
+  const auto per_cpu = request({"--mem-per-cpu=1G", "-c4", "-n2"});
+  CHECK(per_cpu->memory_with(4) == 8 * kGibibyte);
+  CHECK(per_cpu->memory_with(1) == 2 * kGibibyte);
+  CHECK(per_cpu->memory_option == "--mem-per-cpu");
   CHECK(memory({"--mem-per-gpu=10G", "--gpus=2"}) == 20);
+}
+
+TEST_CASE("Slurm chooses the nodes of tasks that name none") {
+  CHECK(request({"-n8", "--gpus-per-task=2"})->is_spread);
+  CHECK(request({"-n8", "--gpus-per-task=2"})->gpus == 16);
+  CHECK(request({"-n8", "--gpus=4"})->gpus == 4);
+  CHECK(request({"-n8", "--gpus-per-node=4"})->gpus == 0);
+  CHECK_FALSE(request({"-n8", "-N2"})->is_spread);
+  CHECK_FALSE(request({"-n8", "--ntasks-per-node=4"})->is_spread);
+}
+
+TEST_CASE("a task with several GPUs has a trainer for each") {
+  CHECK(request({"--gpus=4"})->ranks_per_task() == 4);
+  CHECK(request({"-n4", "--gpus=4"})->ranks_per_task() == 1);
+  CHECK(request({})->ranks_per_task() == 1);
 }
 
 TEST_CASE("the command line wins over variables, and these over the script") {
