@@ -1,14 +1,12 @@
 #include "spank_plugin/advise.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -55,19 +53,17 @@ int start(char* const* argv, pid_t& child) {
   return error;
 }
 
-// Whether the child ended in time.
+// Whether the child ended in time. Afterwards it is nobody's child, or a killed
+// one that this process does not wait for: it may hang in the kernel.
 bool wait_for(pid_t child) {
-  const UniqueFd ended(int(::syscall(SYS_pidfd_open, child, 0)));
-  if (!ended) return false;
-  const uint64_t begin_ns = monotonic_ns();
-  while (true) {
-    const int spent_ms = int((monotonic_ns() - begin_ns) / 1'000'000);
-    if (spent_ms >= kAdvise_ms) return false;
-    pollfd waited{ended.get(), POLLIN, 0};
-    const int ready = ::poll(&waited, 1, kAdvise_ms - spent_ms);
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
+  constexpr uint64_t kMs_ns = 1'000'000;
+  const uint64_t until_ns = monotonic_ns() + kAdvise_ms * kMs_ns;
+  while (::waitpid(child, nullptr, WNOHANG) == 0) {
+    if (monotonic_ns() >= until_ns) return false;
+    const timespec pause{0, 10 * kMs_ns};
+    (void)::nanosleep(&pause, nullptr);
   }
+  return true;
 }
 
 }  // namespace
@@ -96,10 +92,9 @@ void print_advice() {
   }
   if (!wait_for(child)) {
     ::kill(child, SIGKILL);
+    (void)::waitpid(child, nullptr, WNOHANG);
     slurm_error("penstock: --%s: no advice within %d s", kAdviseOption,
                 kAdvise_ms / 1000);
-  }
-  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 

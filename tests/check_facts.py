@@ -152,6 +152,12 @@ def options():
                       read("common/options.cpp"), re.MULTILINE)
 
 
+def advise_option():
+    """The flag that is no option of a job."""
+    return re.search(r'kAdviseOption = "(loader-\w+)"',
+                     read("common/options.h")).group(1)
+
+
 def check_options():
     """Lines about the options' manual page, and about options that too many
     files name."""
@@ -161,12 +167,13 @@ def check_options():
     variables = re.findall(r"^\.Ev (PENSTOCK_LOADER\w*) ?[,.]?$",
                            text.split("\n.Sh ENVIRONMENT\n")[1], re.MULTILINE)
     wrong = []
-    for found, expected in ((listed, [name for name, _ in options()]),
+    for found, expected in ((listed, [*(name for name, _ in options()),
+                                      advise_option()]),
                             (variables, [name for _, name in options()])):
         if found != expected:
             wrong.append(f"{manual}: lists {found}, common/options.cpp has "
                          f"{expected}")
-    known = {name for pair in options() for name in pair}
+    known = {advise_option(), *(name for pair in options() for name in pair)}
     for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.[1-9m]*")]:
         named = re.findall(r"(?:--|Fl -)(loader-[a-z]+)|(PENSTOCK_LOADER\w*\w)",
                            page.read_text("utf-8"))
