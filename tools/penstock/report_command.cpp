@@ -34,10 +34,9 @@ Forms forms_of(const CLI::App& command) {
 // Refuses options of one kind of report that were given with the other.
 Status check_options(const CLI::App& command, bool is_of_many,
                      const std::string& since) {
-  const std::vector<const char*> not_of_many = {"--follow", "--dir",
-                                                "--socket"};
-  const std::vector<const char*> not_of_one = {"--since", "--csv",
-                                               "--controller"};
+  const std::vector<const char*> not_of_many = {"--follow", "--summary",
+                                                "--dir", "--socket"};
+  const std::vector<const char*> not_of_one = {"--since", "--controller"};
   for (const char* option : is_of_many ? not_of_many : not_of_one) {
     if (command.count(option) == 0) continue;
     return invalid(std::string("report: ") + option +
@@ -52,11 +51,9 @@ Status check_options(const CLI::App& command, bool is_of_many,
       command.count("--cluster") == 0) {
     return invalid("report: --html: allowed with JOBID or --cluster only");
   }
-  if (command.count("--csv") > 0 && command.count("--html") > 0) {
-    return invalid("report: --csv and --html: choose one");
-  }
-  if (command.count("--csv") > 0 && command.count("--json") > 0) {
-    return invalid("report: --csv and --json: choose one");
+  for (const char* other : {"--html", "--json", "--summary", "--follow"}) {
+    if (command.count("--csv") == 0 || command.count(other) == 0) continue;
+    return invalid(std::string("report: --csv and ") + other + ": choose one");
   }
   return Done{};
 }
@@ -75,7 +72,11 @@ Status run_chosen(const CLI::App& command, const ReportOptions& it,
   }
   Status fits = check_options(command, !forms.job, it.many.since);
   if (!fits) return fits;
-  if (forms.job) return run_report(it.one, *config, terminal);
+  if (forms.job) {
+    ReportArguments one = it.one;
+    one.csv = it.many.csv;
+    return run_report(one, *config, terminal);
+  }
   ReportJobsArguments many = it.many;
   many.json = it.one.json;
   many.html_file = it.one.html_file;
@@ -97,13 +98,18 @@ void add_one(CLI::App* command, ReportArguments& it) {
   CLI::Option* follow =
       command->add_flag("--follow", it.follow,
                         "update the report every second until the job ends");
+  CLI::Option* summary =
+      command->add_flag("--summary", it.summary, "print one line of JSON")
+          ->excludes(json)
+          ->excludes(follow);
   command
       ->add_option(
           "--html", it.html_file,
           "write an HTML page with charts to this file; -: standard output")
       ->check(has_text)
       ->excludes(json)
-      ->excludes(follow);
+      ->excludes(follow)
+      ->excludes(summary);
 }
 
 void add_many(CLI::App* command, ReportJobsArguments& it) {
@@ -121,7 +127,8 @@ void add_many(CLI::App* command, ReportJobsArguments& it) {
   command->add_option("--since", it.since,
                       "in a table: jobs of the last 12h, 7d, 2w, or since a "
                       "date such as 2026-11-01 (UTC) [all]");
-  command->add_flag("--csv", it.csv, "print the table as CSV");
+  command->add_flag("--csv", it.csv,
+                    "print the table as CSV; with JOBID, the timeline");
   command->add_option("--controller", it.controller,
                       "for a table: HOST:PORT of penstockctld [Controller]");
 }

@@ -20,10 +20,12 @@
 #include "report/html_report.h"
 #include "report/json.h"
 #include "report/merge.h"
+#include "report/summary.h"
 #include "tools/penstock/client.h"
 #include "tools/penstock/kept_parts.h"
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
+#include "tools/penstock/timeline_csv.h"
 #include "tools/penstock/write_page.h"
 
 namespace penstock {
@@ -309,6 +311,14 @@ Status run_report(const ReportArguments& arguments, const Config& config,
     }
   }
   if (!report) return std::move(report).error();
+  if (arguments.summary) {
+    terminal.out << summary_json(*report) << "\n";
+    return Done{};
+  }
+  if (arguments.csv) {
+    terminal.out << timeline_csv(report->timeline);
+    return Done{};
+  }
   if (!arguments.html_file.empty()) {
     return write_page(render_html(*report), arguments.html_file, terminal);
   }

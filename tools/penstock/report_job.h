@@ -14,6 +14,8 @@ namespace penstock {
 struct ReportArguments {
   JobNumber job;
   bool json = false;
+  bool summary = false;  // one line
+  bool csv = false;      // the timeline
   bool follow = false;
   std::string html_file;  // "": none; "-": standard output
 };
