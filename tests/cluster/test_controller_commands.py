@@ -7,6 +7,7 @@ import json
 
 import cluster_case
 import embedded_nodes
+import typed
 
 
 class Commands(cluster_case.ClusterCase):
@@ -97,6 +98,49 @@ class Commands(cluster_case.ClusterCase):
         self.assertIn(job, self.job_ids("history", self.owner))
 
     # Slurm starts each component on nodes of its own.
+    def test_top_shows_all_nodes_and_obeys_keys(self):
+        job = self.cluster.sbatch(
+            "#!/bin/sh\nunset PENSTOCK_SOCKET\n"
+            "exec srun --loader=auto sleep 600\n", gpus=0,
+            flags=["--nodes=2", "--ntasks-per-node=1", "--loader=auto",
+                   "--job-name=train_4"])
+        self.addCleanup(self.cluster.cancel, str(job))
+        self.wait("the job", lambda: job in self.job_ids("jobs"))
+        plain = self.ask("top", "--cluster", user=self.owner)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        self.assertIn(f"{job} train_4", plain.stdout)
+        self.assertNotIn("\033", plain.stdout)
+        self.assertEqual(
+            [row["job_id"] for row in self.ask_json(
+                "top", "--cluster", user=self.owner)["jobs"]],
+            self.job_ids("jobs", self.owner))
+        self.assertNotIn("train_4", self.ask("top", "--cluster",
+                                             user=self.other).stdout)
+        wrong = self.ask("top", "--sort", "colour")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("allowed: JOB, NAME", wrong.stderr)
+
+        conf = self.cluster.conf_of[self.cluster.nodes[0]]
+        with typed.Typed(self.cluster, [
+                self.penstock, "top", "--cluster", "--config", conf],
+                self.owner) as top:
+            top.wait_for(f">{job:>7} train_4")
+            top.press("\r", "Wall time")  # its report
+            top.press("\177", "train_4")
+            top.press("n", f">{self.cluster.nodes[0]}")
+            top.press("\033[B", f">{self.cluster.nodes[1]}")
+            top.press("\r", "Backspace: all nodes")
+            top.press("rq", "")
+            self.assertEqual(top.wait_end(), 0)
+            self.assertTrue(top.is_restored())
+        with typed.Typed(self.cluster, [
+                self.penstock, "top", "--cluster", "--config", conf],
+                self.owner) as top:
+            top.wait_for("train_4")
+            top.interrupt()
+            self.assertEqual(top.wait_end(), 0)
+            self.assertTrue(top.is_restored())
+
     def test_each_component_of_a_heterogeneous_job_is_a_job(self):
         lead = self.cluster.sbatch(
             "#!/bin/sh\n#SBATCH --loader=auto --job-name=one\n"

@@ -16,7 +16,7 @@ constexpr const char* kVersion =
 
 constexpr Command kCommands[] = {
     {"report", "Show a job's grants and where its time went", add_report},
-    {"top", "Show this node's managed jobs, updated every second", add_top},
+    {"top", "Show managed jobs, updated every second", add_top},
     {"jobs", "Show the cluster's running managed jobs", add_jobs},
     {"nodes", "Show the cluster's nodes and storage pools", add_nodes},
     {"history", "Show the measurements of earlier jobs", add_history},

@@ -82,7 +82,16 @@ void heading(const json& document, Page& page) {
             4, Page::Tone::kHeading);
 }
 
-void job_line(const json& job, const UserName& user_name, Page& page) {
+// A row, with '>' in front if it is marked.
+void row(std::string line, int hang, Page::Tone tone, bool is_marked,
+         Page& page) {
+  if (is_marked && line[0] != ' ') line.insert(line.begin(), ' ');
+  if (is_marked) line[0] = '>';
+  page.line(line, hang, is_marked ? Page::Tone::kHeading : tone);
+}
+
+void job_line(const json& job, const UserName& user_name, bool is_marked,
+              Page& page) {
   const json& nodes = find(job, "nodes");
   const std::optional<double> rate = number(job, "rate_samples_per_s");
   const std::optional<double> ceiling = number(job, "ceiling_samples_per_s");
@@ -95,7 +104,7 @@ void job_line(const json& job, const UserName& user_name, Page& page) {
       share_text(ratio(rate, ceiling)),
       figure_text(number(job, "loader_cores")),
       rate_text(number(job, "storage_bytes_per_s")));
-  page.line(line, 20);
+  row(std::move(line), 20, Page::Tone::kPlain, is_marked, page);
   if (is_set(job, "silent")) {
     page.line("         a node of it is silent: kept at its floor", 9,
               Page::Tone::kWarning);
@@ -132,17 +141,17 @@ void history_line(const json& job, const UserName& user_name, Page& page) {
       20);
 }
 
-void node_line(const json& node, Page& page) {
+void node_line(const json& node, bool is_marked, Page& page) {
   const bool silent = is_set(node, "silent");
   const std::optional<double> heard_ago_s = number(node, "heard_ago_s");
-  page.line(fmt::format("{:<24} {:>6} {:>7} {:>8} {:>5} {:>6} {:>11} {}",
-                        text(node, "node", 24), count_text(node, "cpus"),
-                        figure_text(number(node, "loader_cores")),
-                        figure_text(number(node, "planned_cores")),
-                        whole(node, "jobs"), count_text(node, "ranks"),
-                        heard_ago_s ? duration_text(*heard_ago_s) : "-",
-                        silent ? "silent" : ""),
-            26, silent ? Page::Tone::kWarning : Page::Tone::kPlain);
+  row(fmt::format("{:<24} {:>6} {:>7} {:>8} {:>5} {:>6} {:>11} {}",
+                  text(node, "node", 24), count_text(node, "cpus"),
+                  figure_text(number(node, "loader_cores")),
+                  figure_text(number(node, "planned_cores")),
+                  whole(node, "jobs"), count_text(node, "ranks"),
+                  heard_ago_s ? duration_text(*heard_ago_s) : "-",
+                  silent ? "silent" : ""),
+      26, silent ? Page::Tone::kWarning : Page::Tone::kPlain, is_marked, page);
 }
 
 void pool_line(const json& pool, Page& page) {
@@ -157,7 +166,7 @@ void pool_line(const json& pool, Page& page) {
 }  // namespace
 
 std::string render_jobs(const json& document, const UserName& user_name,
-                        const TextStyle& style) {
+                        const TextStyle& style, std::optional<size_t> marked) {
   Page page(style);
   heading(document, page);
   page.heading(fmt::format(
@@ -166,7 +175,10 @@ std::string render_jobs(const json& document, const UserName& user_name,
       "STORAGE"));
   const json& jobs = find(document, "jobs");
   if (jobs.empty()) page.line("  no managed job of yours is running");
-  for (const json& job : jobs) job_line(job, user_name, page);
+  size_t index = 0;
+  for (const json& job : jobs) {
+    job_line(job, user_name, marked == index++, page);
+  }
   page.line("");
   page.line(
       "RATE/S and FLOOR/S are samples per second and rank, granted and "
@@ -174,7 +186,8 @@ std::string render_jobs(const json& document, const UserName& user_name,
   return page.take();
 }
 
-std::string render_nodes(const json& document, const TextStyle& style) {
+std::string render_nodes(const json& document, const TextStyle& style,
+                         std::optional<size_t> marked) {
   Page page(style);
   heading(document, page);
   const json& pools = find(document, "pools");
@@ -185,7 +198,8 @@ std::string render_nodes(const json& document, const TextStyle& style) {
                            "HEARD"));
   const json& nodes = find(document, "nodes");
   if (nodes.empty()) page.line("  no node has connected");
-  for (const json& node : nodes) node_line(node, page);
+  size_t index = 0;
+  for (const json& node : nodes) node_line(node, marked == index++, page);
   page.line("");
   page.line(
       "LOADER are the cores that loaders may use, PLANNED those that the "

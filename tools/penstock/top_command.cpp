@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <ostream>
 
 #include "report/json.h"
@@ -5,13 +7,14 @@
 #include "tools/penstock/command_options.h"
 #include "tools/penstock/commands.h"
 #include "tools/penstock/live_view.h"
+#include "tools/penstock/top_cluster.h"
 
 namespace penstock {
 namespace {
 
 struct TopOptions {
-  bool once = false;
-  bool json = false;
+  TopClusterOptions view;  // the node's view has some of it
+  bool of_cluster = false;
   Site site;
 };
 
@@ -23,8 +26,32 @@ Result<NodeStatus> node_status(const Config& config) {
   return status;
 }
 
-Status run_top(const TopOptions& options, const Config& config,
+// A machine without penstockd, such as a login node, has the cluster's view.
+bool is_of_cluster(const TopOptions& options, const Config& config) {
+  if (options.of_cluster || !options.view.sort.empty() ||
+      !options.view.node.empty()) {
+    return true;
+  }
+  if (config.controllers.empty() || !options.site.socket_path.empty()) {
+    return false;
+  }
+  return ::access(config.socket_path.c_str(), F_OK) != 0;
+}
+
+Status check_forms(const TopOptions& all) {
+  const bool of_cluster =
+      all.of_cluster || !all.view.sort.empty() || !all.view.node.empty();
+  if (!of_cluster || all.site.socket_path.empty()) return Done{};
+  return invalid("top: --socket: does not go with --cluster, --sort, --node");
+}
+
+Status run_top(const TopOptions& all, const Config& config,
                Terminal& terminal) {
+  if (Status forms = check_forms(all); !forms) return forms;
+  const TopClusterOptions& options = all.view;
+  if (is_of_cluster(all, config)) {
+    return run_top_cluster(options, config, terminal);
+  }
   // A pipe or a file gets a single view.
   bool live = terminal.interactive && !options.once && !options.json;
   while (true) {
@@ -42,8 +69,20 @@ Status run_top(const TopOptions& options, const Config& config,
 
 Run add_top(CLI::App* command) {
   auto it = std::make_shared<TopOptions>();
-  command->add_flag("--once", it->once, "print one view and exit");
-  command->add_flag("--json", it->json, "print JSON once and exit");
+  TopClusterOptions& view = it->view;
+  command->add_flag("--once", view.once, "print one view and exit");
+  command->add_flag("--json", view.json, "print JSON once and exit");
+  command->add_flag("--cluster", it->of_cluster,
+                    "show all nodes, from a controller [on a machine without "
+                    "penstockd]");
+  command
+      ->add_option("--sort", view.sort,
+                   "with --cluster: sort by this column, such as RATE/S [JOB]")
+      ->check(has_text);
+  command
+      ->add_option("--node", view.node,
+                   "with --cluster: only jobs on this node")
+      ->check(has_text);
   add_site(command, it->site, true);
   return with_config(it, run_top);
 }
