@@ -30,7 +30,7 @@ class Loops(unittest.TestCase):
             with self.subTest(program=command[0].name):
                 if not command[0].exists():
                     self.skipTest("built without TurboJPEG")
-                found = measure.measure([*command, FOLDER / "set", 2, 0.2, 1],
+                found = measure.measure([*command, FOLDER / "set", 2, 0.2, 4],
                                         dict(os.environ))
                 self.assertGreater(found.images, 20)
                 self.assertGreater(found.cpu_s, 0)
