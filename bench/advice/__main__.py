@@ -131,7 +131,8 @@ def judge(follower, case, rounds, progress):
     lines = follower.advised(case, report["job_id"])["lines"]
     progress.say(f"{case.name}: {rate:.1f}/s; {report['derived']['verdict']}")
     if not given:
-        progress.say("  no advice" + (": missed" if case.helps else ""))
+        progress.say("  no advice" + (": missed" if case.helps else "") + (
+            f"; before a submission: {' + '.join(lines)}" if lines else ""))
         return {"missed": case.helps, "same": not lines,
                 **judge_choice(follower, follow(case, lines), rate, progress)}
     first = given[0]

@@ -73,10 +73,12 @@ class Advise(test_nodes.NodesCase):
         self.cluster.wait_job(job)
         said = []
 
+        # Slurm's word that it is complete comes to the history later.
         def is_known():
-            done = self.advise("--", *words)
+            done = self.advise("--json", "--", *words)
             said[:] = [done.stdout, done.stderr]
-            return f"job {job}," in done.stdout
+            return (f"job {job}," in done.stdout and
+                    json.loads(done.stdout)["choices"][0]["hours"] is not None)
 
         try:
             self.wait("the job's advice", is_known)
