@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -72,6 +73,8 @@ void print_advice() {
   std::string words = own_words();
   if (words.empty()) return;
   if (!is_sbatch(words.c_str())) {
+    // A job's steps inherit the flag.
+    if (std::getenv("SLURM_JOB_ID") != nullptr) return;
     slurm_info("penstock: --%s: left out: it goes with sbatch only",
                kAdviseOption);
     return;

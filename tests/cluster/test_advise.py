@@ -145,6 +145,16 @@ class Advise(test_nodes.NodesCase):
         self.assertIn(f"the report of job {job}", done.stderr)
         self.cluster.cancel(done.stdout.split()[-1])
 
+        # The steps of the job say nothing of it.
+        nested = pathlib.Path(self.cluster.home(), "nested.sbatch")
+        nested.write_text("#!/bin/sh\n#SBATCH --loader-advise\n"
+                          "srun echo done\n", "utf-8")
+        job, _ = self.sbatch(str(nested))
+        self.cluster.wait_job(job)
+        self.assertEqual(pathlib.Path(
+            self.cluster.home(), f"slurm-{job}.out").read_text("utf-8"),
+            "done\n")
+
         missing = self.cluster.command(
             "sbatch", "--loader-advise", script, user=self.cluster.user,
             env={"PATH": "/usr/bin:/bin"})

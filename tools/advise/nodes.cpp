@@ -150,10 +150,12 @@ Request spread_over_nodes(const Request& request,
                           const std::vector<NodeGroup>& groups) {
   if (!request.is_spread) return request;
   const int tasks = request.tasks();
-  const auto part_of = [](int all, int nodes) {
-    return (all + nodes - 1) / nodes;
+  int64_t all = 0;
+  for (const NodeGroup& group : groups) all += group.nodes;
+  const auto part_of = [](int amount, int nodes) {
+    return (amount + nodes - 1) / nodes;
   };
-  for (int nodes = 1; nodes <= tasks; ++nodes) {
+  for (int nodes = 1; nodes <= std::min<int64_t>(tasks, all); ++nodes) {
     Request out = request;
     out.nodes = nodes;
     out.tasks_per_node = part_of(tasks, nodes);
