@@ -54,7 +54,11 @@ Result<std::vector<JobRecord>> latest_runs(const advise::Request& request,
   Status asked = ask_pages(controllers, query, credentials,
                            [&](const nlohmann::json& page) {
                              for (const auto& row : page.at("jobs")) {
-                               out.push_back(read_history_row(row));
+                               JobRecord run = read_history_row(row);
+                               // An older controller tells all jobs.
+                               if (run.kind.starts_with(query.kind)) {
+                                 out.push_back(std::move(run));
+                               }
                              }
                              return 0;
                            });
