@@ -271,18 +271,23 @@ Estimate widened(const RateAt& rate) {
           std::max(value, rate(&Estimate::high)) * (1 + kRunToRun)};
 }
 
-// With no more CPUs than the job had.
-Estimate rate_with_fewer(const CoreModel& model, int per_task) {
+// By the measured rate, and what the curve takes off it.
+template <class RateAt>
+Estimate scaled(double here, const RateAt& own, const RateAt& other) {
   const auto part = [&](Rate end) {
-    const double own = model.rate_with(model.all_cpus(), end);
-    if (!(own > 0)) return 1.0;
-    return std::min(1.0, model.rate_with(per_task * model.tasks(), end) / own);
+    return own(end) > 0 ? std::min(1.0, other(end) / own(end)) : 1.0;
   };
-  Estimate out = again(model.here_rate());
+  Estimate out = again(here);
   out.value *= part(&Estimate::value);
   out.low *= std::min(part(&Estimate::low), part(&Estimate::high));
   out.high *= std::max(part(&Estimate::low), part(&Estimate::high));
   return out;
+}
+
+// Whether another run can be nearer to its ceiling: already from waits on that
+// a report does not advise on.
+bool is_slow(const JobReport& report, double held_up_s) {
+  return is_held_up(report, held_up_s, 1 - kNearlyBest);
 }
 
 }  // namespace
@@ -315,8 +320,7 @@ std::optional<CoresChoice> choose_cores(const JobReport& report) {
   if (!waited_s || !model) return std::nullopt;
   CoresChoice out;
   out.cpus_per_task = model->cpus();
-  const bool is_slow = is_held_up(report, *waited_s, 1 - kNearlyBest);
-  if (!is_slow && !model->was_lent()) {
+  if (!is_slow(report, *waited_s) && !model->was_lent()) {
     out.cpus_per_task = fewer_cpus(report).value_or(out.cpus_per_task);
     return out;
   }
@@ -340,17 +344,20 @@ std::optional<Estimate> rate_with_cpus(const JobReport& report, int per_task,
   const double usable = threads == LoaderThreads::kAsBefore
                             ? model->usable()
                             : CoreModel::kMostPerTask * model->tasks();
-  const auto rate = [&](Rate end) {
-    return model->rate_at(
-        std::min(usable, model->loader_cores(per_task * model->tasks(), end)),
-        end);
+  const auto rate_of = [&](int cpus) {
+    return [&model, usable, cpus](Rate end) {
+      const double loader = model->loader_cores(cpus * model->tasks(), end);
+      return model->rate_at(std::min(usable, loader), end);
+    };
   };
+  const auto rate = rate_of(per_task);
   if (model->was_lent()) return widened(rate);
-  if (per_task < model->cpus()) return rate_with_fewer(*model, per_task);
-  const bool can_grow =
-      is_held_up(report, *waited_s) && !model->is_bound_by_storage() &&
-      (per_task > model->cpus() || threads == LoaderThreads::kEnough);
-  if (!can_grow) return again(here);
+  const bool has_more =
+      per_task > model->cpus() || threads == LoaderThreads::kEnough;
+  if (!has_more || !is_slow(report, *waited_s) ||
+      model->is_bound_by_storage()) {
+    return scaled(here, rate_of(model->cpus()), rate);
+  }
   const Estimate gain = gain_of(report, *model, [&](Rate end, double factor) {
     return factor * rate(end) / here - 1;
   });

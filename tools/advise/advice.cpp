@@ -293,8 +293,13 @@ Result<Profile> costs_of(const Profile& described) {
   out.bytes_per_sample = known(found->storage_bytes_per_sample);
   out.trainer_cpu_s_per_sample = known(found->trainer_cpu_s_per_sample);
   constexpr double kWidest = 0.99;  // an error of a profile is under 1
-  out.relative_error =
-      std::clamp((rate.high - rate.low) / 2 / rate.value, 0.0, kWidest);
+  const auto error_of = [](const Figure& it) {
+    const bool is_known = it.known() && it.value > 0;
+    return is_known ? (it.high - it.low) / 2 / it.value : 0;
+  };
+  out.relative_error = std::min(
+      kWidest,
+      std::max(error_of(rate), error_of(found->loader_cpu_s_per_sample)));
   return out;
 }
 

@@ -263,7 +263,39 @@ TEST_CASE("another run's rate follows its CPUs and its loader's threads") {
   CHECK(grown.low < grown.value);
 }
 
-TEST_CASE("fewer CPUs make a job slower, with its rate as the measure") {
+TEST_CASE("few workers on many CPUs are advised more of them, on fewer CPUs") {
+  Fixture f;
+  f.report.cores.allocated = 16;
+  // 7 are enough, and one is left to it.
+  CHECK(lines(f.report) == Lines{"num_workers=6", "#SBATCH --cpus-per-task=8"});
+  CHECK(choose_cores(f.report)->cpus_per_task == 8);
+  const auto rate = [&f](int cpus, LoaderThreads threads) {
+    return rate_with_cpus(f.report, cpus, threads)->value;
+  };
+  CHECK(rate(16, LoaderThreads::kAsBefore) == 190);
+  CHECK(rate(8, LoaderThreads::kEnough) >= 0.97 * 1200);
+  // Its one worker needs no more than one of them.
+  CHECK(rate(8, LoaderThreads::kAsBefore) == 190);
+  CHECK(rate(1, LoaderThreads::kAsBefore) ==
+        Approx(190 * 184.0 / 200).epsilon(0.01));
+}
+
+TEST_CASE("a wait too short for a report is none for another run") {
+  Fixture f;
+  f.report.breakdown = make_breakdown({.wall_s = 100,
+                                       .parts = {.compute = {{96.0}},
+                                                 .fetch_stall = {{0.0}},
+                                                 .prep_stall = {{4.0}}},
+                                       .waited_s = 4.0});
+  f.report.cores.allocated = 6;
+  f.report.cores.loader_threads = 6;
+  f.report.what_if->here_rate = 1100;
+  CHECK(choose_cores(f.report)->cpus_per_task == 7);
+  CHECK(rate_with_cpus(f.report, 7, LoaderThreads::kEnough)->value ==
+        Approx(1100 / 0.96).epsilon(0.01));
+}
+
+TEST_CASE("fewer CPUs make a job slower once its loader lacks them") {
   Fixture f;
   f.report.breakdown = make_breakdown({.wall_s = 100, .waited_s = 1.0});
   f.report.cores.allocated = 8;
@@ -275,8 +307,8 @@ TEST_CASE("fewer CPUs make a job slower, with its rate as the measure") {
   CHECK(rate(8) == 1100);
   CHECK(rate(12) == 1100);
   CHECK(rate(7) == Approx(1100).epsilon(0.02));
-  // 3.69 cores of the loader make 738.
-  CHECK(rate(4) == Approx(1100 * 738.0 / 1200).epsilon(0.01));
+  // 3.69 cores of the loader, of the 5.5 in use.
+  CHECK(rate(4) == Approx(738).epsilon(0.01));
 }
 
 TEST_CASE("a run that was lent cores is chosen CPUs of its own") {

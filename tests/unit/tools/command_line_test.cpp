@@ -36,6 +36,8 @@ TEST_CASE("usage errors exit with 2 and name the fault") {
       {{"jobs", "0"}, "4294967295"},
       {{"nodes", "n1"}, "n1"},
       {{"history", "--days", "0"}, "--days"},
+      {{"top", "--sort", "JOB", "--socket", "/s"}, "--socket: does not go"},
+      {{"top", "--cluster"}, "no controller is configured"},
       {{"report"}, "one of JOBID, --user, --array, --cluster"},
       {{"report", "7", "--user", "ada"}, "choose one: JOBID"},
       {{"report", "--array", "7", "--cluster"}, "choose one: JOBID"},
@@ -84,7 +86,8 @@ TEST_CASE("--version and --help print to standard output") {
 TEST_CASE("manual pages name every option") {
   for (const std::string command :
        {"report", "top", "jobs", "nodes", "history", "doctor", "off", "on",
-        "check-config", "advise", "predict", "what-if", "publish", "simulate"}) {
+        "check-config", "advise", "predict", "what-if", "publish",
+        "simulate"}) {
     // `off` and `on` share a page.
     const std::string name = command == "on" ? "off" : command;
     check_documented(command, name, Ran({command, "--help"}).out);
