@@ -12,11 +12,11 @@ import time
 
 from bench import ROOT, script
 from bench.advice.cases import CASES, demo_cases, follow
+from bench.advice.figures import figures_of
 from bench.demo import data, job_log, lab, mix
 from bench.demo.logged_jobs import LoggedJobs
 from bench.demo.session import MANAGED
 from bench.program import BenchError
-from bench.script import figure
 
 BATCH = 16
 SETTLE_S = 5
@@ -174,22 +174,6 @@ def staged_data(cluster, pool):
             "tar": make_shards(here / "shards", pool.mountpoint / "jpeg"),
             "records": [make_records(here / "records"), "--record-bytes",
                         RECORD_BYTES]}
-
-
-def figures_of(found):
-    followed = [it for it in found if "inside" in it]
-    counts = {name: sum(it[name] for it in followed)
-              for name in ("inside", "slower", "useless")}
-    return [figure("followed", [len(followed)]),
-            *[figure(name, [count]) for name, count in counts.items()],
-            figure("missed", [sum(it.get("missed", 0) for it in found)]),
-            figure("same", [sum(it.get("same", 0) for it in found)]),
-            figure("needless", [sum(it.get("needless", 0) for it in found)]),
-            *[figure("kept", [it["kept"] for it in found if "kept" in it],
-                     value=min(it["kept"] for it in found if "kept" in it))
-              ] * any("kept" in it for it in found),
-            *[figure("gain_error", [it["error"] for it in followed])
-              ] * bool(followed)]
 
 
 def run(arguments, progress):
