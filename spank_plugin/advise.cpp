@@ -54,8 +54,7 @@ int start(char* const* argv, pid_t& child) {
   return error;
 }
 
-// Whether the child ended in time. Afterwards it is nobody's child, or a killed
-// one that this process does not wait for: it may hang in the kernel.
+// Whether the child ended in time.
 bool wait_for(pid_t child) {
   constexpr uint64_t kMs_ns = 1'000'000;
   const uint64_t until_ns = monotonic_ns() + kAdvise_ms * kMs_ns;
@@ -95,6 +94,7 @@ void print_advice() {
   }
   if (!wait_for(child)) {
     ::kill(child, SIGKILL);
+    // It may hang in the kernel, so that it is not waited for.
     (void)::waitpid(child, nullptr, WNOHANG);
     slurm_error("penstock: --%s: no advice within %d s", kAdviseOption,
                 kAdvise_ms / 1000);

@@ -107,6 +107,18 @@ class NodesCluster(embedded.EmbeddedCluster):
 
     # -- daemons --------------------------------------------------------------
 
+    def write_login_conf(self):
+        """Writes the penstock.conf of a machine that has neither penstockd nor
+        reports; returns its path."""
+        path = f"{self.directory}/login.conf"
+        slurm_files.write(path, "".join(f"{line}\n" for line in (
+            f"SocketPath={self.directory}/none/penstockd.sock",
+            f"ReportDir={self.directory}/none",
+            f"ProfileDir={self.directory}/none",
+            f"MungeSocket={self.directory}/munge.sock",
+            f"Controller={','.join(self.controllers)}")))
+        return path
+
     def socket_of(self, name):
         return f"{self.directory}/run.{name}/penstockd.sock"
 

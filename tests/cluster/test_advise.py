@@ -7,7 +7,6 @@ import re
 
 import cluster_case
 import embedded
-import slurm_files
 import test_nodes
 
 CEILING = 4000  # samples/s; a core makes fewer
@@ -23,13 +22,7 @@ class Advise(test_nodes.NodesCase):
         super().setUpClass()
         cls.penstock = cls.cluster.expose(
             embedded.build_directory() / "bin" / "penstock")
-        cls.conf = f"{cls.cluster.directory}/login.conf"
-        slurm_files.write(
-            cls.conf, f"SocketPath={cls.cluster.directory}/none/d.sock\n"
-            f"ReportDir={cls.cluster.directory}/none\n"
-            f"ProfileDir={cls.cluster.directory}/none\n"
-            f"MungeSocket={cls.cluster.directory}/munge.sock\n"
-            f"Controller={','.join(cls.cluster.controllers)}\n")
+        cls.conf = cls.cluster.write_login_conf()
 
     def setUp(self):
         super().setUp()

@@ -6,7 +6,6 @@ import shutil
 import cluster_case
 import embedded
 import embedded_nodes
-import slurm_files
 import test_nodes
 
 SCRIPT = (pathlib.Path(__file__).parents[2] / "packaging" / "slurm"
@@ -23,12 +22,7 @@ class MailCluster(embedded_nodes.NodesCluster):
         folder.mkdir()
         shutil.copy(SCRIPT, folder)
         penstock = self.expose(embedded.build_directory() / "bin/penstock")
-        conf = f"{self.directory}/login.conf"
-        slurm_files.write(
-            conf, f"SocketPath={self.directory}/none/x.sock\n"
-            f"ReportDir={self.directory}/none\n"
-            f"MungeSocket={self.directory}/munge.sock\n"
-            f"Controller={','.join(self.controllers)}\n")
+        conf = self.write_login_conf()
         self._write(folder / "penstock",
                     f"exec {penstock} \"$@\" --config {conf}")
         self._write(folder / "mailer",

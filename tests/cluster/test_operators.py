@@ -86,12 +86,7 @@ class Operators(test_nodes.NodesCase):
         super().setUpClass()
         cls.penstock = cls.cluster.expose(
             embedded.build_directory() / "bin" / "penstock")
-        cls.login = f"{cls.cluster.directory}/login.conf"
-        slurm_files.write(
-            cls.login, f"SocketPath={cls.cluster.directory}/none/x.sock\n"
-            f"ReportDir={cls.cluster.directory}/none\n"
-            f"MungeSocket={cls.cluster.directory}/munge.sock\n"
-            f"Controller={','.join(cls.cluster.controllers)}\n")
+        cls.login = cls.cluster.write_login_conf()
 
     def ask(self, user, *words):
         return self.cluster.command(self.penstock, *words, "--config",

@@ -14,7 +14,6 @@ import zlib
 
 import cluster_case
 import embedded
-import slurm_files
 import test_nodes
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
@@ -36,13 +35,7 @@ class ReportKept(test_nodes.NodesCase):
         super().setUpClass()
         cls.penstock = cls.cluster.expose(
             embedded.build_directory() / "bin" / "penstock")
-        directory = cls.cluster.directory
-        cls.login = f"{directory}/login.conf"
-        slurm_files.write(
-            cls.login, f"SocketPath={directory}/none/penstockd.sock\n"
-            f"ReportDir={directory}/none\n"
-            f"MungeSocket={directory}/munge.sock\n"
-            f"Controller={','.join(cls.cluster.controllers)}\n")
+        cls.login = cls.cluster.write_login_conf()
 
     def report(self, job, *words, before=(), user=None):
         if not before:

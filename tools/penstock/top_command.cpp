@@ -26,28 +26,25 @@ Result<NodeStatus> node_status(const Config& config) {
   return status;
 }
 
+bool asks_for_cluster(const TopOptions& options) {
+  return options.of_cluster || !options.view.sort.empty() ||
+         !options.view.node.empty();
+}
+
 // A machine without penstockd, such as a login node, has the cluster's view.
 bool is_of_cluster(const TopOptions& options, const Config& config) {
-  if (options.of_cluster || !options.view.sort.empty() ||
-      !options.view.node.empty()) {
-    return true;
-  }
+  if (asks_for_cluster(options)) return true;
   if (config.controllers.empty() || !options.site.socket_path.empty()) {
     return false;
   }
   return ::access(config.socket_path.c_str(), F_OK) != 0;
 }
 
-Status check_forms(const TopOptions& all) {
-  const bool of_cluster =
-      all.of_cluster || !all.view.sort.empty() || !all.view.node.empty();
-  if (!of_cluster || all.site.socket_path.empty()) return Done{};
-  return invalid("top: --socket: does not go with --cluster, --sort, --node");
-}
-
 Status run_top(const TopOptions& all, const Config& config,
                Terminal& terminal) {
-  if (Status forms = check_forms(all); !forms) return forms;
+  if (asks_for_cluster(all) && !all.site.socket_path.empty()) {
+    return invalid("top: --socket: does not go with --cluster, --sort, --node");
+  }
   const TopClusterOptions& options = all.view;
   if (is_of_cluster(all, config)) {
     return run_top_cluster(options, config, terminal);
