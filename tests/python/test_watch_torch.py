@@ -456,6 +456,7 @@ for epoch in range(2):
         optimiser.step()
         seen += batch.flatten().tolist()
 print(json.dumps([seen, model.module.weight.item(), len(batches)]))
+del model  # before its group: see tests/corpus/scripts/gloo_processes.py
 dist.destroy_process_group()
 """
 
