@@ -100,6 +100,16 @@ Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
       cpus.to_string()));
 }
 
+Status V1Backend::hold_back(JobId job, bool is_held) {
+  if (!tree_.own_cpu_group()) return Done{};
+  const std::string group = tree_.at("cpu", tree_.job_group(job));
+  const std::string quota =
+      is_held ? std::to_string(limit_quota_us(kMinLimitMillicores)) : "-1";
+  Status done = tree_.fs->write_file(group + "/cpu.cfs_period_us",
+                                     std::to_string(kLimitPeriod_us));
+  return done ? tree_.fs->write_file(group + "/cpu.cfs_quota_us", quota) : done;
+}
+
 Status V1Backend::yield(JobId job, pid_t tid) const {
   if (tree_.own_cpu_group())
     return tree_.move(tid, "cpu", tree_.job_group(job), kTasks);

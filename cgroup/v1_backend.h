@@ -38,6 +38,9 @@ class V1Backend final : public Backend {
   bool is_frozen(const ProcCgroups& groups) const override;
   // Nothing to do: our groups are outside of Slurm's.
   Status add_task(JobId, const Home&) override { return Done{}; }
+  // Nothing to do: away threads give way wherever they are.
+  void give_way(JobId) override {}
+  Status hold_back(JobId job, bool is_held) override;
   Status yields_to(const Home& home,
                    std::string_view lender_cpu_path) const override;
   Status set_away_cpus(JobId job, const CpuSet& cpus) override;

@@ -108,6 +108,15 @@ Status V2Backend::add_task(JobId id, const Home& home) {
   return job.loan.add_task(*groups);
 }
 
+void V2Backend::give_way(JobId id) {
+  if (auto job = known(id, Code::kUnavailable)) (*job)->loan.give_way();
+}
+
+Status V2Backend::hold_back(JobId id, bool is_held) {
+  auto job = known(id, Code::kUnavailable);
+  return job ? (*job)->loan.hold_back(is_held) : std::move(job).error();
+}
+
 // The borrower yields by its lower weight. The pair needs job groups, and Slurm
 // must reserve the lender's CPUs for it.
 Status V2Backend::yields_to(const Home& home,

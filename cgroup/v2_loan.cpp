@@ -17,6 +17,8 @@ constexpr const char* kWeight = "/cpu.weight";
 // borrower's home threads almost no CPU against processes outside of Slurm
 // (docs/decisions/cgroup.md, 40).
 constexpr const char* kBorrowerWeight = "10";
+// Of a guest: it has no threads at home, and gives way on its own CPUs, too.
+constexpr const char* kGuestWeight = "1";
 // Longest time between two tries with one task, in calls of refresh(): 60 s.
 constexpr int kLongestPause = 120;
 // Calls of refresh() without a new try, after which a half-filled home group is
@@ -159,7 +161,26 @@ Status V2Loan::lend_to(const Task& task, bool is_first) {
   Status done = is_first ? fence_neighbours(task.groups) : Status(Done{});
   if (done) done = widen_all(tree_, task.groups.levels(), lent_);
   if (done) done = set_loader_cpus(tree_, task.groups.task, lent_);
+  if (done && is_held_back_) done = limit(task.groups.task);
   return done ? weigh() : done;
+}
+
+Status V2Loan::hold_back(bool is_held) {
+  is_held_back_ = is_held;
+  Status done = Done{};
+  for (const auto& [path, task] : tasks_) {
+    if (task.prepared) note_first(done, unless_gone(limit(path)));
+  }
+  return done;
+}
+
+Status V2Loan::limit(const std::string& task) const {
+  const std::string quota =
+      is_held_back_
+          ? std::to_string(limit_quota_us(Backend::kMinLimitMillicores))
+          : "max";
+  return tree_.fs->write_file(tree_.loader_dir(task) + "/cpu.max",
+                              quota + " " + std::to_string(kLimitPeriod_us));
 }
 
 // Removes the task's groups, and the widening that no other task needs.
@@ -224,7 +245,9 @@ Result<std::set<pid_t>> V2Loan::away_threads() const {
 Status V2Loan::weigh() const {
   auto own = own_cpus(tree_, job_);
   if (!own) return std::move(own).error();
-  const bool is_borrower = !levels().empty() && !(lent_ - *own).empty();
+  const bool is_borrower =
+      !levels().empty() && (gives_way_ || !(lent_ - *own).empty());
+  const char* low = gives_way_ ? kGuestWeight : kBorrowerWeight;
   if (!is_borrower || !tree_.settings.away_yields) {
     return restore_weight(tree_, job_);
   }
@@ -232,9 +255,9 @@ Status V2Loan::weigh() const {
   if (!text) return std::move(text).error();
   std::string_view rest = *text;
   const std::string weight(take_word(rest));
-  if (weight == kBorrowerWeight) return Done{};
+  if (weight == low) return Done{};
   Status done = tree_.fs->write_mark(job_, tree_.mark(".weight"), weight);
-  return done ? tree_.fs->write_file(job_ + kWeight, kBorrowerWeight) : done;
+  return done ? tree_.fs->write_file(job_ + kWeight, low) : done;
 }
 
 void V2Loan::end(V2LeftSteps& left) {
@@ -242,6 +265,8 @@ void V2Loan::end(V2LeftSteps& left) {
     if (task.has_groups()) left.add(task.groups.step);
   }
   lent_ = CpuSet();
+  gives_way_ = false;
+  is_held_back_ = false;
   is_over_ = true;
 }
 

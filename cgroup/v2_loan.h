@@ -20,6 +20,10 @@ class V2Loan {
 
   // Errors: as Backend::add_task.
   [[nodiscard]] Status add_task(const SlurmGroups& groups);
+  // As Backend::give_way.
+  void give_way() { gives_way_ = true; }
+  // As Backend::hold_back.
+  [[nodiscard]] Status hold_back(bool is_held);
   // As Backend::set_away_cpus. Steps that may stay behind go to `left`, here
   // and below.
   [[nodiscard]] Status set_cpus(const CpuSet& cpus, V2LeftSteps& left);
@@ -53,6 +57,7 @@ class V2Loan {
   Status lend_to(const Task& task, bool is_first);
   void unprepare(Task& task, V2LeftSteps& left);
   void forget_ended_tasks(V2LeftSteps& left);
+  Status limit(const std::string& task) const;
   Status fence_neighbours(const SlurmGroups& task) const;
   void count_pause(const std::string& path, Task& task, uint64_t until_ns);
   Status weigh() const;
@@ -62,6 +67,8 @@ class V2Loan {
   std::string job_;
   std::map<std::string, Task> tasks_;  // by path
   CpuSet lent_;
+  bool gives_way_ = false;
+  bool is_held_back_ = false;
   bool is_over_ = false;  // not all is restored yet
 };
 

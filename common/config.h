@@ -17,6 +17,14 @@
 namespace penstock {
 
 enum class LendAcross { kAny, kAccount, kUser };
+
+// Which jobs without GPUs are guests: they use CPUs that others leave idle, and
+// give way to all of them.
+struct GuestRule {
+  bool if_asked = false;                // those with PENSTOCK_MODE_GUEST
+  std::vector<std::string> partitions;  // all those of these partitions
+};
+
 enum class ReportNotice { kOff, kProblems, kAll };
 enum class SubmitComment { kNo, kComment, kAdminComment };
 
@@ -63,6 +71,7 @@ struct Config {
   bool watch = true;
   bool lend_idle = true;
   LendAcross lend_across = LendAcross::kAny;
+  GuestRule guests;  // none as shipped
   bool away_yields = true;
   // Moves processes even if a user can make the kernel wait for ever in a move
   // (cgroup/attach_lock.h).

@@ -165,6 +165,25 @@ std::string mode_lines(const Config& config) {
   return lines.empty() ? "Mode=on\n" : lines;
 }
 
+Status store_guests(const std::string& value, Config& config) {
+  config.guests = {};
+  if (lower_case(value) == "no") return Done{};
+  config.guests.if_asked = lower_case(value) == "asked";
+  if (config.guests.if_asked) return Done{};
+  auto names = parse_names(value);
+  if (!names)
+    return not_allowed("no, asked, or partitions: " + names.error().message);
+  config.guests.partitions = *std::move(names);
+  return Done{};
+}
+
+std::string guests_line(const Config& config) {
+  std::string list = config.guests.if_asked ? "asked" : "";
+  for (const std::string& name : config.guests.partitions)
+    list += (list.empty() ? "" : ",") + name;
+  return line("Guests", list.empty() ? "no" : list);
+}
+
 Status store_controllers(const std::string& value, Config& config) {
   auto controllers = parse_controllers(value);
   if (!controllers)
@@ -201,6 +220,7 @@ const std::vector<ConfigKey>& config_keys() {
                        {{"any", LendAcross::kAny},
                         {"account", LendAcross::kAccount},
                         {"user", LendAcross::kUser}}),
+      {"Guests", store_guests, guests_line},
       yes_no("AwayYields", &Config::away_yields),
       word<bool>("MoveProcesses", &Config::always_moves,
                  {{"safe", false}, {"always", true}}),

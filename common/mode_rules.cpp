@@ -24,26 +24,6 @@ bool is_plain(char c) {
          std::string_view("\"#\\").find(c) == std::string_view::npos;
 }
 
-Result<std::vector<std::string>> parse_names(const Setting& setting) {
-  std::vector<std::string> names(1);
-  for (const char c : setting.value) {
-    if (c == ',') {
-      names.emplace_back();
-    } else if (is_plain(c) && c != '[' && c != ']') {
-      names.back() += c;
-    } else {
-      return refuse(setting, kNamesRule);
-    }
-  }
-  const auto is_wrong = [](const std::string& name) {
-    return name.empty() || name.size() > 64;
-  };
-  if (std::any_of(names.begin(), names.end(), is_wrong)) {
-    return refuse(setting, kNamesRule);
-  }
-  return names;
-}
-
 Status read_nodes(const Setting& setting, ModeRule& rule) {
   const auto nodes = expand_node_list(setting.value);
   if (!nodes ||
@@ -78,8 +58,8 @@ Status read_setting(const Setting& setting, ModeRule& rule) {
                    ": unknown key on a Mode line; allowed: Nodes, Partitions, "
                    "Accounts and Jobs");
   }
-  Result<std::vector<std::string>> names = parse_names(setting);
-  if (!names) return std::move(names).error();
+  Result<std::vector<std::string>> names = parse_names(setting.value);
+  if (!names) return refuse(setting, names.error().message);
   (key == "partitions" ? rule.partitions : rule.accounts) = *std::move(names);
   return Done{};
 }
@@ -107,6 +87,26 @@ bool is_for(const ModeRule& rule, const ModeSubject& job) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> parse_names(std::string_view text) {
+  std::vector<std::string> names(1);
+  for (const char c : text) {
+    if (c == ',') {
+      names.emplace_back();
+    } else if (is_plain(c) && c != '[' && c != ']') {
+      names.back() += c;
+    } else {
+      return invalid(kNamesRule);
+    }
+  }
+  const auto is_wrong = [](const std::string& name) {
+    return name.empty() || name.size() > 64;
+  };
+  if (std::any_of(names.begin(), names.end(), is_wrong)) {
+    return invalid(kNamesRule);
+  }
+  return names;
+}
 
 Mode mode_of(const std::vector<ModeRule>& rules, const ModeSubject& job) {
   const auto last =

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/config_lines.h"
@@ -56,6 +57,11 @@ bool names_origins(const std::vector<ModeRule>& rules);
 // independent of all that a user can choose. Of a job that is in a share, each
 // larger share has it too.
 bool is_in_share(uint32_t job_id, double percent);
+
+// Parses names of partitions or accounts, separated by commas.
+// Errors: kInvalidArgument  the message says what is allowed
+[[nodiscard]] Result<std::vector<std::string>> parse_names(
+    std::string_view text);
 
 // Parses one line of settings, the first of which is Mode.
 // Errors: kInvalidArgument  "Key=value: why; what is allowed".

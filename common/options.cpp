@@ -37,7 +37,7 @@ bool valid_match(std::string_view value) {
 }
 
 // The words of an option, by the field's value; the first is for "not given".
-constexpr const char* kModes[] = {"", "auto", "off"};
+constexpr const char* kModes[] = {"", "auto", "off", "guest"};
 constexpr const char* kWatches[] = {"", "auto", "off"};
 constexpr const char* kElastics[] = {"", "exact", "seeded", "off"};
 constexpr const char* kReports[] = {"", "text", "json", "none"};
@@ -93,7 +93,9 @@ using Options = penstock_wire_options;
 
 constexpr OptionSpec kSpecs[kOptionCount] = {
     {"loader", "PENSTOCK_LOADER", "_SLURM_SPANK_OPTION_penstock_loader",
-     "auto|off", "manage the job's loader, or leave it alone", "auto or off",
+     "auto|off|guest",
+     "manage the loader or not, or give way to all other jobs",
+     "auto, off or guest",
      [](std::string_view value, const OptionLimits&, Options& o) {
        return store_word(value, kModes, o.mode);
      },
@@ -204,7 +206,7 @@ Error out_of_range(const char* field, const char* allowed) {
 // Returns an error for the first number out of range.
 Status check_numbers(const penstock_wire_options& options,
                      const OptionLimits& limits) {
-  if (options.mode > PENSTOCK_MODE_OFF) return out_of_range("mode", "0 to 2");
+  if (options.mode > PENSTOCK_MODE_GUEST) return out_of_range("mode", "0 to 3");
   if (options.report_format > PENSTOCK_REPORT_NONE)
     return out_of_range("report_format", "0 to 3");
   if (options.threads > kMaxThreads)

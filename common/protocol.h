@@ -43,7 +43,8 @@ struct penstock_header {
 enum penstock_mode {
   PENSTOCK_MODE_UNSET = 0,
   PENSTOCK_MODE_AUTO = 1,
-  PENSTOCK_MODE_OFF = 2
+  PENSTOCK_MODE_OFF = 2,
+  PENSTOCK_MODE_GUEST = 3
 };
 
 enum penstock_report_format {

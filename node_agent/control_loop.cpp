@@ -28,11 +28,7 @@ Status ControlLoop::start(std::function<void()> before_tick) {
 void ControlLoop::adjust() {
   std::map<JobId, Job>& jobs = node_.registry.jobs();
   const bool wanted = std::any_of(jobs.begin(), jobs.end(), [](auto& entry) {
-    Job& job = entry.second;
-    const auto units = job.units();
-    return !job.grant.away_cpus.empty() ||
-           std::any_of(units.begin(), units.end(),
-                       [](const Unit* unit) { return unit->away; });
+    return needs_ticks(entry.second);
   });
   if (wanted == ticking_) return;
   ticking_ = wanted;

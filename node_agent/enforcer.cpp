@@ -56,13 +56,32 @@ void complain(Job& job, const char* what, const Status& status) {
   if (job.note(text)) log_warning("job {}: {}", job.id, text);
 }
 
+// Where away threads run without a lent CPU, and yield to all others: at home
+// for a moment, or for as long as a guest has no other CPU. A guest is held
+// back on one. It might otherwise harm the CPU's owner by more than time, and
+// it would make the CPU look busy.
+CpuSet refuge_of(const Job& job) {
+  const CpuSet own = job.cpus();
+  if (!job.loan.gives_way || own.empty()) return own;
+  return CpuSet({own.cpus().front()});
+}
+
 }  // namespace
+
+bool needs_ticks(Job& job) {
+  if (!job.grant.away_cpus.empty()) return true;
+  const auto units = job.units();
+  return std::any_of(units.begin(), units.end(), [&job](const Unit* unit) {
+    return unit->away != job.loan.gives_way;
+  });
+}
 
 void Enforcer::set_away(Job& job, const CpuSet& cpus) {
   if (cpus == job.loan.cpus) return;
   if (cpus.empty()) return leave(job, job.loan.cpus);
   Status status = backend_.set_away_cpus(job.id, cpus);
   complain(job, "lent CPUs", status);
+  if (status && job.loan.gives_way) status = backend_.hold_back(job.id, false);
   if (status) job.loan.cpus = cpus;
 }
 
@@ -108,8 +127,9 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
           limit == 0 || (job.reads.limit_bytes_per_s != 0 &&
                          limit > job.reads.limit_bytes_per_s);
       if (limit_grows == growing) set_limit(job, device_of(i), limit);
-      const CpuSet kept = plan.grants[i].away_cpus & job.loan.cpus;
-      set_away(job, growing ? plan.grants[i].away_cpus : kept);
+      job.loan.own_cpus = job.loan.gives_way ? planned[i].home_cpus : CpuSet();
+      const CpuSet wanted = plan.grants[i].away_cpus | job.loan.own_cpus;
+      set_away(job, growing ? wanted : wanted & job.loan.cpus);
     }
   }
   for (size_t i = 0; i < plan.grants.size(); ++i) {
@@ -119,13 +139,24 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
   }
 }
 
+void Enforcer::take_in(Job& job, const Task& task) {
+  job.loan.gives_way = true;
+  backend_.give_way(job.id);
+  // All of them until the next plan: the program may count its CPUs.
+  if (job.loan.cpus.empty()) job.loan.cpus = job.cpus();
+  Status status = backend_.set_away_cpus(job.id, job.loan.cpus);
+  if (status) status = backend_.send_away(job.id, task.home);
+  complain(job, "it is a guest and does not give way", status);
+}
+
 void Enforcer::leave(Job& job, const CpuSet& cpus) {
   if ((job.loan.cpus & cpus).empty()) return;
   const CpuSet left = job.loan.cpus - cpus;
-  // Without another lent CPU, the away threads run at home for a moment, where
-  // they still yield to all others.
   Status status =
-      backend_.set_away_cpus(job.id, left.empty() ? job.cpus() : left);
+      backend_.set_away_cpus(job.id, left.empty() ? refuge_of(job) : left);
+  if (status && left.empty() && job.loan.gives_way) {
+    status = backend_.hold_back(job.id, true);
+  }
   complain(job, "leaving CPUs", status);
   if (status) job.loan.cpus = left;
 }
@@ -135,6 +166,7 @@ void Enforcer::vacate(Job& job, const CpuSet& cpus) {
   const CpuSet cores = with_siblings(cpus, core_of_cpu_);
   leave(job, cores);
   job.grant.away_cpus = job.grant.away_cpus - cores;
+  job.loan.own_cpus = job.loan.own_cpus - cores;
 }
 
 void Enforcer::bring_home(Job& job, Unit& unit) {
@@ -200,6 +232,7 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
   AwayInput input;
   input.now_ms = now_ms;
   input.tick_ms = is_first ? 0 : tick_ms;
+  input.all_away = job.loan.gives_way;
   input.lent = job.grant.away_cpus;
   input.home_cores =
       std::max(0.0, job.grant.home_cores - job.trainer.crowded_cores);
@@ -228,25 +261,24 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
 Enforcer::Tick Enforcer::tick(Job& job, double now_ms, double tick_ms,
                               const CpuIdle& idle, uint64_t& send_left_ns) {
   const std::vector<Unit*> units = job.units();
-  const bool any_away = std::any_of(units.begin(), units.end(),
-                                    [](const Unit* u) { return u->away; });
-  if (!any_away && job.grant.away_cpus.empty()) return {};
+  if (!needs_ticks(job)) return {};
   const AwayInput input = look(job, now_ms, tick_ms, idle);
   const AwayMoves moves = job.loan.policy.decide(input);
+  const CpuSet usable = moves.usable | job.loan.own_cpus;
   auto unit_of = [&](int id) {
     return *std::find_if(units.begin(), units.end(),
                          [id](const Unit* unit) { return unit->id == id; });
   };
   const Tick done{moves.recalled_after_ms.has_value(),
-                  !(moves.usable - job.loan.cpus).empty()};
+                  !(usable - job.loan.cpus).empty()};
   // Takes the CPUs at once, because the moves below may take 30 ms.
-  if (moves.recalled_after_ms) leave(job, job.loan.cpus - moves.usable);
+  if (moves.recalled_after_ms) leave(job, job.loan.cpus - usable);
   for (int id : moves.bring_home) bring_home(job, *unit_of(id));
   if (moves.recalled_after_ms) {
     recall_.add_ms(*moves.recalled_after_ms +
                    (double(monotonic_ns()) * 1e-6 - now_ms));
   }
-  set_away(job, moves.usable);
+  set_away(job, usable);
   for (int id : moves.send_away) {
     if (send_left_ns == 0) break;
     const uint64_t began_ns = monotonic_ns();
@@ -259,6 +291,8 @@ Enforcer::Tick Enforcer::tick(Job& job, double now_ms, double tick_ms,
 Status Enforcer::release(Job& job, const FindHome& find_home) {
   for (Unit* unit : job.units()) bring_home(job, *unit);
   job.loan.cpus = {};
+  job.loan.own_cpus = {};
+  job.loan.gives_way = false;
   job.reads.limit_bytes_per_s = 0;
   job.reads.limit_device.clear();
   return backend_.remove_job(job.id, find_home);

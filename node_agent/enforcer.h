@@ -14,6 +14,10 @@
 
 namespace penstock {
 
+// Whether Enforcer::tick() has something to do for the job: CPUs are lent to
+// it, a unit is away, or one of a guest is not.
+bool needs_ticks(Job& job);
+
 class Enforcer {
  public:
   Enforcer(Backend& backend, const ProcReader& proc, const ThreadSched& sched,
@@ -38,6 +42,11 @@ class Enforcer {
   // threads away while send_left_ns lasts, and subtracts the time used.
   Tick tick(Job& job, double now_ms, double tick_ms, const CpuIdle& idle,
             uint64_t& send_left_ns);
+
+  // Sends a guest's new task away before it runs its program, so that whatever
+  // it starts gives way, too. It has the job's own CPUs until a plan lends it
+  // others.
+  void take_in(Job& job, const Task& task);
 
   // Takes these CPUs from the job's away threads before it returns, without
   // moving a thread (0.1 ms). tick() later brings home threads that have no

@@ -59,6 +59,7 @@ struct Job {
   bool managed = false;
   bool observed = false;       // changed in nothing; see Node::acts_for()
   bool was_acted_for = false;  // in a part of its run
+  bool guest = false;          // gives way to all others; see Node::settle()
   bool stopped = false;        // suspended; see note_stopped()
   penstock_wire_options options{};
   std::string name;

@@ -76,8 +76,12 @@ struct Sharing {
 
 // CPUs lent to the job.
 struct Loan {
-  CpuSet cpus;             // in force in the kernel
+  CpuSet cpus;             // in force in the kernel, with a guest's own
   bool may_borrow = true;  // false: its groups cannot be lent CPUs
+  // All its threads are sent away: a guest for which Penstock acts.
+  bool gives_way = false;
+  // Of such a guest: those of its own CPUs that no other job but guests holds.
+  CpuSet own_cpus;
   AwayPolicy policy;
   double looked_at_ms = 0;  // the control loop's last tick, CLOCK_MONOTONIC
 };

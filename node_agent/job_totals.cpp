@@ -6,6 +6,9 @@ namespace penstock {
 
 namespace {
 
+// Of a job: the CPU time of further ones is not told by lender.
+constexpr size_t kMaxLenders = 1024;
+
 // Sampling begins a moment after the start, and ends before the end: a job that
 // was never acted for was observed all the time.
 void add_imagined(const JobReport& report, const Job& job, RunTotals& run) {
@@ -21,6 +24,13 @@ void add_imagined(const JobReport& report, const Job& job, RunTotals& run) {
   run.would_save_s = report.would_have->saved_s->value;
   run.would_save_low_s = report.would_have->saved_s->low;
   run.would_save_high_s = report.would_have->saved_s->high;
+}
+
+// Time that threads which count as away spent on the job's own CPUs.
+void take_home(double cpu_s, Totals& totals) {
+  totals.home_cpu_s += cpu_s;
+  totals.away_cpu_s -= cpu_s;
+  totals.credited_away_cpu_s = totals.away_cpu_s;
 }
 
 }  // namespace
@@ -57,12 +67,20 @@ void credit_lenders(const std::map<int, uint64_t>& lender_of_cpu,
     const double used_s = totals.away_cpu_s - totals.credited_away_cpu_s;
     totals.credited_away_cpu_s = totals.away_cpu_s;
     const CpuSet& lent = borrower.grant.away_cpus;
+    // A guest's threads spread over its own CPUs, too.
+    const CpuSet& own = borrower.loan.own_cpus;
+    const double of_each_s = used_s / double((lent | own).size());
+    if (!own.empty()) take_home(of_each_s * double(own.size()), totals);
     for (const int cpu : lent.cpus()) {
       const auto lender = lender_of_cpu.find(cpu);
       if (lender == lender_of_cpu.end()) continue;
+      if (totals.lent_by_cpu_s.size() < kMaxLenders ||
+          totals.lent_by_cpu_s.contains(lender->second)) {
+        totals.lent_by_cpu_s[lender->second] += of_each_s;
+      }
       const auto found = jobs.find(JobId(lender->second));
       if (found == jobs.end()) continue;
-      found->second.totals.lent_cpu_s += used_s / double(lent.size());
+      found->second.totals.lent_cpu_s += of_each_s;
     }
   }
 }

@@ -140,7 +140,9 @@ void LaunchDoctor::look(uint64_t now_ns) {
     return job == nullptr || job->tasks.empty();
   });
   for (auto& [id, job] : node_.registry.jobs()) {
-    if (job.managed && !job.tasks.empty()) look_at(job, now_ns);
+    // A guest's CPUs come and go: nothing can be said of them.
+    const bool is_judged = job.managed && !job.guest && !job.tasks.empty();
+    if (is_judged) look_at(job, now_ns);
   }
 }
 

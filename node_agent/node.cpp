@@ -36,6 +36,29 @@ bool Node::observes(JobId job) const {
   return mode_of(config.modes, subject) == Mode::kObserve;
 }
 
+// A user cannot refuse: the partition's jobs hold CPUs that others hold too.
+bool Node::takes_as_guest(const Job& job) const {
+  const auto gpus = job.gpu_lists();
+  if (!std::all_of(gpus.begin(), gpus.end(),
+                   [](const std::string& list) { return list.empty(); })) {
+    return false;
+  }
+  const auto& partitions = config.guests.partitions;
+  return (config.guests.if_asked && job.options.mode == PENSTOCK_MODE_GUEST) ||
+         std::find(partitions.begin(), partitions.end(),
+                   origins.of(job.id).partition) != partitions.end();
+}
+
+bool Node::settle(Job& job) const {
+  const bool is_observed = observes(job.id);
+  const bool is_guest = takes_as_guest(job);
+  const bool is_same = is_observed == job.observed && is_guest == job.guest;
+  job.observed = is_observed;
+  job.guest = is_guest;
+  job.managed |= is_guest;
+  return !is_same;
+}
+
 int Node::pool_of(const Job& job) const {
   if (config.pools.empty() || !job.managed) return -1;
   if (job.costs.profile && !job.costs.profile->pool.empty()) {

@@ -62,8 +62,10 @@ struct Node {
   // False: the job has what Slurm gave it, and nothing else. While Penstock is
   // off, and for jobs that are only observed.
   bool acts_for(const Job& job) const { return !is_off() && !job.observed; }
-  // By the Mode lines and what is known of the job now.
-  bool observes(JobId job) const;
+  // Decides by the configuration, and by what is known of the job now, whether
+  // it is only observed and whether it is a guest. Returns whether that has
+  // changed.
+  bool settle(Job& job) const;
   bool manages(const penstock_wire_options& options) const;
   // The job's index into Config::pools; -1: none.
   int pool_of(const Job& job) const;
@@ -88,6 +90,9 @@ struct Node {
   void note_if_off(Job& job) const;
 
  private:
+  bool observes(JobId job) const;
+  bool takes_as_guest(const Job& job) const;
+
   bool is_changed_ = false;    // tasks came or went since the last save
   uint64_t next_save_ns_ = 0;  // CLOCK_MONOTONIC
 };

@@ -61,14 +61,13 @@ Result<NodeSwitch> OffSwitch::switch_off() {
 void OffSwitch::look_at_modes() {
   bool is_changed = false;
   for (auto& [id, job] : node_.registry.jobs()) {
-    const bool is_observed = node_.observes(id);
-    if (is_observed == job.observed) continue;
-    job.observed = is_observed;
-    if (!job.managed) continue;
+    const bool was_observed = job.observed, was_guest = job.guest;
+    if (!node_.settle(job) || !job.managed) continue;
     is_changed = true;
-    if (job.quality.periods > 0) {
+    if (job.observed != was_observed && job.quality.periods > 0) {
       job.note("Mode= changed during the run: Penstock acted for a part of it");
     }
+    if (was_guest) (void)enforcer_.release(job, node_.finder());
     lifecycle_.set_up_again(job);
   }
   if (!is_changed) return;

@@ -27,10 +27,12 @@ bool differs(const Prediction& a, const Prediction& b) {
                  b.storage_bytes_per_sample.value);
 }
 
-// CPUs that several jobs hold at once (gang scheduling, overlap).
+// CPUs that several jobs hold at once (gang scheduling, overlap). Guests, which
+// give way, do not count.
 std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
   std::map<int, int> holders;
   for (const auto& [id, job] : jobs) {
+    if (job.guest) continue;
     const CpuSet held = job.cpus();
     for (int cpu : held.cpus()) ++holders[cpu];
   }
@@ -41,13 +43,30 @@ std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
   return shared;
 }
 
+CpuSet cpus_of_residents(const std::map<JobId, Job>& jobs) {
+  CpuSet cpus;
+  for (const auto& [id, job] : jobs) {
+    if (!job.guest) cpus = cpus | job.cpus();
+  }
+  return cpus;
+}
+
+// In whole cores, so that not every change of a guest's use changes the plan.
+double used_loader_cores(const Job& job) {
+  return job.guest ? std::round(job.loader.used_cores) : job.loader.used_cores;
+}
+
 // True if the loader can use more threads than it has. For the first
 // kLoaderAppears_s, a profile counts as evidence of a loader. A job whose
 // loader is never identified may lend, but never borrows.
 bool may_grow(const Job& job, int units) {
-  if (job.elastic()) return true;
+  if (job.guest || job.elastic()) return true;
   const double age_s = double(monotonic_ns() - job.started_ns) * kNs;
   return job.costs.prior && units == 0 && age_s < kLoaderAppears_s;
+}
+
+double reserve_cores(const Job& job) {
+  return job.guest ? 0 : trainer_reserve_cores(job);
 }
 
 PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
@@ -57,15 +76,18 @@ PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
   entry.uid = job.uid;
   entry.account = node.origins.of(job.id).account;
   entry.own_cpus = job.cpus();
+  entry.guest = job.guest;
   entry.home_cpus =
-      entry.own_cpus - CpuSet(std::vector<int>(shared.begin(), shared.end()));
+      entry.own_cpus -
+      (job.guest ? cpus_of_residents(node.registry.jobs())
+                 : CpuSet(std::vector<int>(shared.begin(), shared.end())));
   entry.near_cpus = gpus.cpus_near_gpus_of(job);
   entry.stopped = job.stopped;
-  if (!job.stopped) entry.reserve_cores = trainer_reserve_cores(job);
+  if (!job.stopped) entry.reserve_cores = reserve_cores(job);
   entry.prediction =
       job.costs.corrected ? job.costs.corrected : job.costs.prior;
   entry.ranks = job.ranks();
-  entry.used_loader_cores = job.loader.used_cores;
+  entry.used_loader_cores = used_loader_cores(job);
   entry.starved = job.loader.starved;
   for (const auto& [pid, task] : job.tasks) {
     entry.loader_units += int(task.units.size());
@@ -136,8 +158,8 @@ PlanInput imagined_input(const Node& node, const GpuWatch& gpus) {
 
 bool has_changed_enough(const Job& job, const PlanJob& planned) {
   if (job.stopped != planned.stopped) return true;
-  if (!job.stopped && std::abs(trainer_reserve_cores(job) -
-                               planned.reserve_cores) > kChangedUse) {
+  if (!job.stopped &&
+      std::abs(reserve_cores(job) - planned.reserve_cores) > kChangedUse) {
     return true;
   }
   int units = 0;
@@ -149,7 +171,7 @@ bool has_changed_enough(const Job& job, const PlanJob& planned) {
   const bool costs_known = job.costs.corrected &&
                            job.costs.corrected->loader_cpu_s_per_sample.known();
   if (!costs_known && (job.loader.starved != planned.starved ||
-                       std::abs(job.loader.used_cores -
+                       std::abs(used_loader_cores(job) -
                                 planned.used_loader_cores) > kChangedUse)) {
     return true;
   }

@@ -195,7 +195,7 @@ void ProcessWatch::apply(TaskView& view, Job& job, Task& task) {
   }
   node_.registry.note_scan({&job, &task}, before);
   if (task.processes != before) pools_.attach(job, task);
-  bring_strays_home(job);
+  if (!job.loan.gives_way) bring_strays_home(job);
   separation_.keep_apart(task);
 }
 

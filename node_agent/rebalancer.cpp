@@ -143,7 +143,7 @@ void Rebalancer::note_missing(const PlanInput& input, const PlanJob& planned,
 // holder, as borrowing lowers its weight.
 bool Rebalancer::may_lend(uint64_t lender, const PlanJob& planned) {
   Job& borrower = *node_.registry.find_job(JobId(planned.id));
-  if (planned.home_cpus != planned.own_cpus) {
+  if (!planned.guest && planned.home_cpus != planned.own_cpus) {
     borrower.note("lent no CPUs while other jobs hold some of its own too");
     return false;
   }

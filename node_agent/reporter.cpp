@@ -121,6 +121,14 @@ std::vector<CoresNotLent> not_lent(const Totals& totals, double run_s) {
   return out;
 }
 
+std::vector<LentBy> lent_by(const Totals& totals, double run_s) {
+  std::map<uint64_t, double> cores;
+  for (const auto& [id, cpu_s] : totals.lent_by_cpu_s) {
+    if (run_s > 0) cores[id] = cpu_s / run_s;
+  }
+  return largest_lenders(cores);
+}
+
 // A trainer that loads its data itself, as with num_workers=0: its preparation
 // is the loader's work.
 void take_from_trainer(const PageSums& sums, double run_s,
@@ -184,6 +192,7 @@ CoreFigures cores_of(const Job& job, const ReportContext& context,
   cores.launch = job.widest.launch;
   cores.loader_grows = job.widest.elastic;
   cores.not_lent = not_lent(job.totals, run_s);
+  cores.lent_by = lent_by(job.totals, run_s);
   if (cores.loader_kind == LoaderKind::kTrainer) {
     take_from_trainer(sums, run_s, ceiling.measured, cores);
   }
@@ -246,6 +255,8 @@ LoaderSource source_of(const Job& job) {
     case LoaderEvidence::kNames:
     case LoaderEvidence::kParentage:
       return LoaderSource::kNames;
+    case LoaderEvidence::kGuest:
+      return LoaderSource::kGuest;
     case LoaderEvidence::kNone:
       break;
   }

@@ -75,13 +75,16 @@ Answer Requests::on(const penstock_task_start& start, const Peer&) {
   if (!home) return refuse(home.error());
   Result<Task*> task = node_.registry.add(start, *home);
   if (!task) return refuse(task.error());
-  for (auto& [id, job] : node_.registry.jobs()) {
-    enforcer_.vacate(job, home->affinity);
-  }
   Job& job = *node_.registry.find_job(start.job_id);
   if (node_.manages(start.options)) job.managed = true;
   if (job.options.mode == PENSTOCK_MODE_OFF) job.managed = false;
-  if (job.tasks.size() == 1) job.observed = node_.observes(job.id);
+  if (job.tasks.size() == 1) (void)node_.settle(job);
+  job.managed |= job.guest;
+  if (!job.guest) {
+    for (auto& [id, other] : node_.registry.jobs()) {
+      enforcer_.vacate(other, home->affinity);
+    }
+  }
   lifecycle_.start_task(job, **task);
   Answer answer;
   answer.wants_notice =

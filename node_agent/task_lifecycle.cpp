@@ -38,7 +38,7 @@ void TaskLifecycle::adopt(const std::vector<SavedTask>& saved) {
     Job& job = *node_.registry.find_job(task.start.job_id);
     node_.origins.set(job.id, task.origin);
     job.managed = node_.manages(job.options);
-    job.observed = node_.observes(job.id);
+    (void)node_.settle(job);
     job.started_unix_s = task.job_started_unix_s;
     const double age_s = std::max(0.0, unix_s() - job.started_unix_s);
     job.started_ns = monotonic_ns() - uint64_t(age_s * 1e9);
@@ -110,7 +110,13 @@ void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
           "its partition and account are unknown, and Mode= lines name some: "
           "it is only observed; see spank_penstock(8)");
     }
-    parts_.profiles.load(job);
+    if (job.options.mode == PENSTOCK_MODE_GUEST && !job.guest) {
+      job.note(
+          "it is no guest: Guests= of penstock.conf does not take it, or it "
+          "has "
+          "a GPU");
+    }
+    if (!job.guest) parts_.profiles.load(job);
   }
   for (const pid_t pid : pids) {
     Task& task = job.tasks.at(pid);
@@ -121,10 +127,18 @@ void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
   }
 }
 
-void TaskLifecycle::begin_managed(Job& job, Task& task) {
+void TaskLifecycle::set_up(Job& job, Task& task) {
   introduce(job, task);
-  parts_.separation.decide(job, task);
+  if (job.guest) {
+    if (node_.acts_for(job)) parts_.enforcer.take_in(job, task);
+  } else {
+    parts_.separation.decide(job, task);
+  }
   parts_.pools.attach(job, task);
+}
+
+void TaskLifecycle::begin_managed(Job& job, Task& task) {
+  set_up(job, task);
   parts_.processes.mark_for_scan(job.id, task.id.tid);
   log_info("job {}: task {} started on CPUs {}", job.id, task.start.task_id,
            task.home.affinity.to_string());
@@ -205,9 +219,7 @@ void TaskLifecycle::set_up_again(Job& job) {
   if (!job.managed || !node_.acts_for(job)) return;
   job.loan.policy = AwayPolicy();  // the old one would count the time off
   for (auto& [pid, task] : job.tasks) {
-    introduce(job, task);
-    parts_.separation.decide(job, task);
-    parts_.pools.attach(job, task);
+    set_up(job, task);
   }
   parts_.processes.mark_for_scan(job.id);
 }

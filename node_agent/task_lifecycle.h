@@ -61,6 +61,7 @@ class TaskLifecycle {
 
  private:
   void begin_tasks(Job& job, const std::set<pid_t>& pids);
+  void set_up(Job& job, Task& task);
   void begin_managed(Job& job, Task& task);
   void introduce(Job& job, const Task& task);
   bool changes_plan(const Job& job, const Task& task) const;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "cgroup/backend.h"
@@ -19,6 +20,7 @@ struct Totals {
   double home_delay_s = 0;  // run delay of loader threads at home
   double lent_cpu_s = 0;    // used by other jobs' away threads on its CPUs
   double credited_away_cpu_s = 0;  // part of away_cpu_s credited to lenders
+  std::map<uint64_t, double> lent_by_cpu_s;  // by lender; 0: idle CPUs
   LoaderTime loader;        // blocked_s: only if LoaderUse::watches_states
   WaitSplit by_kernel;      // split of the waiting time, summed over ranks
   double job_cpu_s = 0;     // the whole job

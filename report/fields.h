@@ -67,6 +67,12 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("cores", it.cores);
 }
 
+template <class Visitor, ConstOrNot<LentBy> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("job_id", it.job_id);
+  visit("cores", it.cores);
+}
+
 template <class Visitor, ConstOrNot<CoreFigures> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("node", it.node, {.optional = true});
@@ -88,6 +94,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("launch", it.launch, {kLaunchCount, launch_name, true});
   visit("loader_grows", it.loader_grows, {.optional = true});
   visit("not_lent", it.not_lent, {kNotLentCount, true});
+  visit("lent_by", it.lent_by, {kMaxLentBy, true});
 }
 
 template <class Visitor, ConstOrNot<BandwidthFigures> Struct>

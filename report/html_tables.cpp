@@ -223,6 +223,12 @@ void cores_table(Markup& page, const JobReport& report) {
   if (const std::string text = lent_gain_text(report); !text.empty()) {
     page.element("p", text + ".");
   }
+  if (!cores.lent_by.empty()) {
+    page.element("p",
+                 "Cores lent by: " +
+                     lent_by_text(cores.lent_by, cores.used_away.value_or(0)) +
+                     ".");
+  }
   for (const CoresNotLent& part : cores.not_lent) {
     page.element("p", fmt::format("Not lent: {:.2f} cores more, because {}.",
                                   part.cores, not_lent_text(part.why)));

@@ -129,6 +129,14 @@ std::vector<CoresNotLent> not_lent_of(const Parts& parts) {
   return out;
 }
 
+std::vector<LentBy> lent_by_of(const Parts& parts) {
+  std::map<uint64_t, double> sums;
+  for (const JobReport& part : parts) {
+    for (const LentBy& it : part.cores.lent_by) sums[it.job_id] += it.cores;
+  }
+  return largest_lenders(sums);
+}
+
 CoreFigures cores_of(const Parts& parts) {
   CoreFigures out = slowest_of(parts).cores;  // what loads, and a task's limit
   for (auto figure :
@@ -149,6 +157,7 @@ CoreFigures cores_of(const Parts& parts) {
         });
   }
   out.not_lent = not_lent_of(parts);
+  out.lent_by = lent_by_of(parts);
   return out;
 }
 

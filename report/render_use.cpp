@@ -78,6 +78,11 @@ void render_cores(const JobReport& report, Page& page) {
       estimate_text(cores.demand),
       cores.loader_threads ? fmt::format("{:.0f}", *cores.loader_threads)
                            : "-"));
+  if (!cores.lent_by.empty()) {
+    page.line("  cores lent by: " +
+                  lent_by_text(cores.lent_by, cores.used_away.value_or(0)),
+              4);
+  }
   render_not_lent(cores, page);
 }
 

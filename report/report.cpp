@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace penstock {
@@ -33,6 +35,7 @@ constexpr CauseText kSources[kLoaderSourceCount] = {
     {"names", "loaders told apart by their names or parentage"},
     {"match", "loaders told apart by --loader-match"},
     {"none", "no loader could be told apart, so the job never borrows"},
+    {"guest", "a guest: all of its processes gave way to other jobs"},
 };
 
 constexpr CauseText kCounted[kCountedCount] = {
@@ -121,6 +124,33 @@ const char* launch_fault_name(LaunchFault fault) {
 
 const char* loader_kind_name(LoaderKind kind) {
   return kLoaderKinds[static_cast<int>(kind)];
+}
+
+std::vector<LentBy> largest_lenders(const std::map<uint64_t, double>& cores) {
+  constexpr double kLeast = 0.005;  // would be told as 0.00
+  std::vector<LentBy> out;
+  for (const auto& [id, used] : cores) {
+    if (used >= kLeast) out.push_back({id, used});
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return a.cores > b.cores;
+  });
+  out.resize(std::min(out.size(), kMaxLentBy));
+  return out;
+}
+
+std::string lent_by_text(const std::vector<LentBy>& lent_by, double used_away) {
+  constexpr double kLeast = 0.005;
+  std::string text;
+  double others = used_away;
+  for (const LentBy& it : lent_by) {
+    text += text.empty() ? "" : ", ";
+    text += it.job_id == 0 ? "idle CPUs" : "job " + std::to_string(it.job_id);
+    text += fmt::format(" {:.2f}", it.cores);
+    others -= it.cores;
+  }
+  if (others >= kLeast) text += fmt::format(", others {:.2f}", others);
+  return text;
 }
 
 const char* loader_source_name(LoaderSource source) {

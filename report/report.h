@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -153,6 +154,21 @@ struct CoresNotLent {
   friend bool operator==(const CoresNotLent&, const CoresNotLent&) = default;
 };
 
+// A job whose CPUs were used, of those lent.
+struct LentBy {
+  uint64_t job_id = 0;  // 0: CPUs that no job held
+  double cores = 0;     // average over the run
+
+  friend bool operator==(const LentBy&, const LentBy&) = default;
+};
+inline constexpr size_t kMaxLentBy = 16;
+
+// The kMaxLentBy largest of these cores by job.
+std::vector<LentBy> largest_lenders(const std::map<uint64_t, double>& cores);
+
+// "job 12 1.20 cores, idle CPUs 0.30, others 0.10"; used_away: of all together.
+std::string lent_by_text(const std::vector<LentBy>& lent_by, double used_away);
+
 // A mistake in how a job was started. The first ones explain why it gets too
 // little CPU, the earlier the more likely.
 enum class LaunchFault {
@@ -204,6 +220,7 @@ struct CoreFigures {
   Launch launch = Launch::kUnknown;
   bool loader_grows = false;  // starts more threads when it is granted more
   std::vector<CoresNotLent> not_lent;
+  std::vector<LentBy> lent_by;  // the largest parts of used_away, in order
 
   friend bool operator==(const CoreFigures&, const CoreFigures&) = default;
 };
@@ -270,8 +287,15 @@ struct GrantChange {
 };
 
 // Method that separated the job's loader threads from its trainer.
-enum class LoaderSource { kUnknown, kRegistered, kNames, kMatch, kNone };
-inline constexpr int kLoaderSourceCount = 5;
+enum class LoaderSource {
+  kUnknown,
+  kRegistered,
+  kNames,
+  kMatch,
+  kNone,
+  kGuest
+};
+inline constexpr int kLoaderSourceCount = 6;
 
 // Method that detected new threads.
 enum class ProcessEvents { kUnknown, kConnector, kPolling };

@@ -189,6 +189,13 @@ AwayInput AwayPolicy::without_parked(const AwayInput& all, AwayMoves& moves) {
 
 AwayMoves AwayPolicy::decide(const AwayInput& all) {
   AwayMoves moves;
+  if (all.all_away) {
+    watch_cores(all, moves);
+    for (const UnitObservation* unit : longest_first(all, false)) {
+      moves.send_away.push_back(unit->id);
+    }
+    return moves;
+  }
   const AwayInput input = without_parked(all, moves);
   watch_cores(input, moves);
   note_use(input, moves.usable);

@@ -28,6 +28,7 @@ struct UnitObservation {
 };
 
 struct AwayInput {
+  bool all_away = false;  // a guest's: no unit is ever at home
   double now_ms = 0;
   double tick_ms = 0;     // time since the last call; 0: first call of a loan
   CpuSet lent;            // CPUs lent by the plan

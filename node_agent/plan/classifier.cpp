@@ -211,4 +211,16 @@ Classification classify(const TaskView& task) {
   return result;
 }
 
+Classification all_processes(const TaskView& task) {
+  Classification found{LoaderEvidence::kGuest, {}};
+  for (const ProcessView& process : task.processes) {
+    LoaderUnit unit{process.pid, {}, true};
+    for (const ThreadView& thread : process.threads) {
+      unit.tids.push_back(thread.tid);
+    }
+    if (!unit.tids.empty()) found.units.push_back(std::move(unit));
+  }
+  return found;
+}
+
 }  // namespace penstock

@@ -54,7 +54,14 @@ struct TaskView {
 
 // The rule that identified the loader. The report's data quality names the most
 // trusted rule that applied.
-enum class LoaderEvidence { kNone, kMatch, kNames, kParentage, kRegistered };
+enum class LoaderEvidence {
+  kNone,
+  kMatch,
+  kNames,
+  kParentage,
+  kRegistered,
+  kGuest,  // every process of a guest counts as one
+};
 
 // A unit of movement: one thread, or all threads of a worker process.
 struct LoaderUnit {
@@ -88,5 +95,8 @@ struct Classification {
 // If single threads of a process are registered, its units are those threads.
 // If its main thread is registered, the whole process is one unit.
 Classification classify(const TaskView& task);
+
+// A guest's: each of its processes is one unit.
+Classification all_processes(const TaskView& task);
 
 }  // namespace penstock

@@ -69,7 +69,7 @@ JobPart part_of(const PlanJob& job, const JobLabel& label,
   part.max_cores = std::min(needs.max_cores, bounds::kMaxLoaderCores);
   part.max_bytes_per_s =
       std::min(double(job.max_bytes_per_s), bounds::kMaxBytes);
-  part.on_entitlement = job.on_entitlement;
+  part.on_entitlement = job.on_entitlement || job.guest;
   part.pool_pressed = job.pool_pressed;
   part.is_measured =
       job.prediction && job.prediction->basis.starts_with("measured");

@@ -22,7 +22,7 @@ MissingCores missing_cores(const PlanInput& input, const PlanJob& job,
   const JobNeeds needs = needs_of(job);
   const double has = grant.home_cores + grant.away_cores;
   const double missing = needs.ceiling * needs.cores_per_rate - has;
-  if (job.stopped || missing < kLeastCores) return {};
+  if (job.stopped || job.guest || missing < kLeastCores) return {};
   const auto why = [&] {
     if (job.on_entitlement) return NotLent::kContradiction;
     if (!lends(input.policy)) return NotLent::kPolicy;

@@ -47,8 +47,9 @@ double home_cores(const PlanJob& job) {
   return job.apart ? std::min<double>(cores, job.max_threads) : cores;
 }
 
-// The same, including CPUs that other jobs hold too.
+// The same, including CPUs that other jobs hold too. A guest gives way there.
 double own_cores(const PlanJob& job) {
+  if (job.guest) return home_cores(job);
   const double cores =
       std::max(0.0, double(job.own_cpus.size()) - job.reserve_cores);
   return job.apart ? std::min<double>(cores, job.max_threads) : cores;
@@ -62,7 +63,18 @@ double thread_bound(const PlanJob& job) {
   return std::max(bound, home_cores(job));
 }
 
+// A guest's threads can be of any number: its wish follows its use, and doubles
+// while it uses all that it has.
+double guest_wish(const PlanJob& job) {
+  const double home = home_cores(job);
+  if (job.stopped || job.on_entitlement) return home;
+  const double most = job.max_threads > 0 ? job.max_threads : 1e9;
+  return std::max(home, std::min(2 * job.used_loader_cores + 1, most));
+}
+
 Costs unknown_costs(const PlanJob& job) {
+  if (job.guest)
+    return {std::max(guest_wish(job), kLeastCores), 1.0, 0.0, true};
   const double home = home_cores(job);
   const bool saturated =
       job.loader_units > 0 &&
@@ -99,12 +111,12 @@ std::vector<double> pool_entitlements(const PlanInput& input) {
     return even ? 1.0 : std::max<double>(1, job.shares);
   };
   for (const PlanJob& job : input.jobs) {
-    if (job.pool >= 0) ranks[job.pool] += share(job);
+    if (job.pool >= 0 && !job.guest) ranks[job.pool] += share(job);
   }
   std::vector<double> entitled(input.jobs.size(), 0.0);
   for (size_t j = 0; j < input.jobs.size(); ++j) {
     const int pool = input.jobs[j].pool;
-    if (pool < 0) continue;
+    if (pool < 0 || input.jobs[j].guest) continue;
     entitled[j] = input.pools[pool] * share(input.jobs[j]) / ranks[pool];
     if (!even && bytes_per_share(input, pool) > 0) {
       entitled[j] = bytes_per_share(input, pool) * share(input.jobs[j]);
@@ -150,6 +162,12 @@ double pinned_floor(const PlanJob& job, const Costs& costs,
   return std::max(entry.floor, std::min(job.cluster_rate, most));
 }
 
+// Jobs that may lend to each other, by their places in PlanInput::jobs. Guests
+// get what the residents' solution leaves.
+struct Group {
+  std::vector<size_t> residents, guests;
+};
+
 Problem build_problem(const PlanInput& input, const std::vector<size_t>& group,
                       const CpuSet& idle, const std::vector<Costs>& costs,
                       const std::vector<double>& entitled,
@@ -193,15 +211,14 @@ double barred_spare(const PlanInput& input, const std::vector<size_t>& group,
 }
 
 allocator::RoundingInput rounding_input(const PlanInput& input,
-                                        const std::vector<size_t>& group,
-                                        const CpuSet& idle,
+                                        const Group& group, const CpuSet& idle,
                                         const allocator::Allocation& answer) {
   allocator::RoundingInput rounding;
   rounding.idle_cpus = idle;
   rounding.numa_node_of_cpu = input.numa_node_of_cpu;
   rounding.core_of_cpu = input.core_of_cpu;
-  for (size_t i = 0; i < group.size(); ++i) {
-    const PlanJob& job = input.jobs[group[i]];
+  for (size_t i = 0; i < group.residents.size(); ++i) {
+    const PlanJob& job = input.jobs[group.residents[i]];
     allocator::RoundingJob entry;
     entry.id = job.id;
     entry.home_cpus = job.home_cpus;
@@ -214,6 +231,15 @@ allocator::RoundingInput rounding_input(const PlanInput& input,
     entry.loader_threads =
         job.elastic ? (job.max_threads > 0 ? int(job.max_threads) : 4096)
                     : job.loader_units;
+    rounding.jobs.push_back(std::move(entry));
+  }
+  for (size_t j : group.guests) {
+    const PlanJob& job = input.jobs[j];
+    allocator::RoundingJob entry;
+    entry.id = job.id;
+    entry.granted_cores = guest_wish(job) - home_cores(job);
+    entry.loader_threads = 4096;
+    entry.last = true;
     rounding.jobs.push_back(std::move(entry));
   }
   return rounding;
@@ -235,6 +261,9 @@ void share_bandwidth(const PlanInput& input,
       if (input.jobs[j].pool != int(pool)) continue;
       plan.grants[j].entitled_bytes_per_s = entitled[j];
       plan.grants[j].bytes_per_s += std::max(0.0, spare) / jobs;
+      if (input.jobs[j].guest) {  // 0 would be no limit
+        plan.grants[j].bytes_per_s = std::max(1.0, plan.grants[j].bytes_per_s);
+      }
     }
   }
 }
@@ -267,12 +296,14 @@ std::pair<std::string, uint32_t> lending_key(LendAcross across,
   return {"", job.uid};
 }
 
-std::vector<std::vector<size_t>> lending_groups(const PlanInput& input) {
-  std::map<std::pair<std::string, uint32_t>, std::vector<size_t>> groups;
+std::vector<Group> lending_groups(const PlanInput& input) {
+  std::map<std::pair<std::string, uint32_t>, Group> groups;
   for (size_t j = 0; j < input.jobs.size(); ++j) {
-    groups[lending_key(input.lend_across, input.jobs[j])].push_back(j);
+    const PlanJob& job = input.jobs[j];
+    Group& group = groups[lending_key(input.lend_across, job)];
+    (job.guest ? group.guests : group.residents).push_back(j);
   }
-  std::vector<std::vector<size_t>> list;
+  std::vector<Group> list;
   list.reserve(groups.size());
   for (auto& [key, members] : groups) list.push_back(std::move(members));
   return list;
@@ -333,21 +364,21 @@ struct GroupResult {
   allocator::Rounded rounded;
 };
 
-Result<GroupResult> solve_group(const PlanInput& input,
-                                const std::vector<size_t>& group,
+Result<GroupResult> solve_group(const PlanInput& input, const Group& group,
                                 const CpuSet& idle,
                                 const std::vector<Costs>& costs,
                                 const std::vector<double>& entitled,
                                 const std::vector<double>& pools) {
+  const std::vector<size_t>& residents = group.residents;
   Result<allocator::Allocation> answer = Error{};
   // First with the cluster's rates as floors. If that is infeasible, because
   // the node has changed since, without them.
   for (const bool pinned : {true, false}) {
     Problem problem =
-        build_problem(input, group, idle, costs, entitled, pools, pinned);
-    problem.cores -= barred_spare(input, group, costs);
+        build_problem(input, residents, idle, costs, entitled, pools, pinned);
+    problem.cores -= barred_spare(input, residents, costs);
     answer = solve(problem, input.policy);
-    if (answer) even_out_shares(input, group, costs, problem, *answer);
+    if (answer) even_out_shares(input, residents, costs, problem, *answer);
     if (answer || answer.error().code != Code::kInfeasible) break;
   }
   if (!answer) return std::move(answer).error();
@@ -356,22 +387,33 @@ Result<GroupResult> solve_group(const PlanInput& input,
   return GroupResult{*std::move(answer), std::move(rounded)};
 }
 
-void record(const PlanInput& input, const std::vector<size_t>& group,
+void record_loan(const PlanInput& input, const std::vector<size_t>& jobs,
+                 const allocator::Loan& loan, Plan& plan) {
+  for (size_t j : jobs) {
+    if (input.jobs[j].id != loan.borrower) continue;
+    plan.grants[j].away_cores += loan.cores;
+    plan.grants[j].away_cpus = plan.grants[j].away_cpus | CpuSet({loan.cpu});
+  }
+}
+
+void record(const PlanInput& input, const Group& group,
             const GroupResult& result, Plan& plan) {
-  for (size_t i = 0; i < group.size(); ++i) {
-    const PlanJob& job = input.jobs[group[i]];
-    PlannedGrant& grant = plan.grants[group[i]];
+  for (size_t i = 0; i < group.residents.size(); ++i) {
+    const PlanJob& job = input.jobs[group.residents[i]];
+    PlannedGrant& grant = plan.grants[group.residents[i]];
     grant.rate = result.answer.grants[i].rate;
     grant.bytes_per_s = result.answer.grants[i].bytes_per_s;
     grant.home_cores = own_cores(job);  // lending takes none of them
   }
   for (const allocator::Loan& loan : result.rounded.loans) {
     plan.lender_of_cpu[loan.cpu] = loan.lender;
-    for (size_t j : group) {
-      if (input.jobs[j].id != loan.borrower) continue;
-      plan.grants[j].away_cores += loan.cores;
-      plan.grants[j].away_cpus = plan.grants[j].away_cpus | CpuSet({loan.cpu});
-    }
+    record_loan(input, group.residents, loan, plan);
+    record_loan(input, group.guests, loan, plan);
+  }
+  for (size_t j : group.guests) {
+    PlannedGrant& grant = plan.grants[j];
+    grant.home_cores = own_cores(input.jobs[j]);
+    grant.rate = grant.home_cores + grant.away_cores;
   }
   plan.loss_cores += result.rounded.loss_cores;
 }
@@ -432,9 +474,10 @@ Result<Plan> make_plan(const PlanInput& input) {
   CpuSet idle = input.idle_cpus;
   Plan plan;
   plan.grants.resize(input.jobs.size());
-  for (const std::vector<size_t>& group : lending_groups(input)) {
+  for (const Group& group : lending_groups(input)) {
     // Releases this group's own floors; those of later groups stay reserved.
-    for (size_t j : group) take(pools, input.jobs[j].pool, -floor_bytes[j]);
+    for (size_t j : group.residents)
+      take(pools, input.jobs[j].pool, -floor_bytes[j]);
     Result<GroupResult> result =
         solve_group(input, group, idle, costs, entitled, pools);
     if (!result) return std::move(result).error();
@@ -442,7 +485,7 @@ Result<Plan> make_plan(const PlanInput& input) {
     for (const auto& [cpu, lender] : plan.lender_of_cpu) {
       if (lender == 0) idle = idle - CpuSet({cpu});
     }
-    for (size_t j : group) {
+    for (size_t j : group.residents) {
       take(pools, input.jobs[j].pool, plan.grants[j].bytes_per_s);
     }
   }

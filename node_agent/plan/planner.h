@@ -36,6 +36,9 @@ struct PlanJob {
   int loader_units = 0;          // movable threads or workers
   bool elastic = false;          // follows the hint: can start more threads
   uint32_t max_threads = 0;      // the user's limit x tasks; 0: no limit
+  // Uses CPUs that no other job needs, and lends none. home_cpus: those of its
+  // own that only guests hold.
+  bool guest = false;
   bool apart = false;  // its loader has separate CPUs, that many per task
   uint64_t max_bytes_per_s = 0;  // the user's limit; 0: no limit
   double weight = 1;

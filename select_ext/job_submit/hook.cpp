@@ -165,7 +165,9 @@ int submit(job_desc_msg_t& job, char** message) {
   Submission submission = submission_of(job, request);
   submission.options = asked->options();
   submission.managed = managed ? 1 : 0;
-  if (managed) set_amounts(add_demand(*asked, request, job), submission);
+  const bool needs_cores = asked->options().mode != PENSTOCK_MODE_GUEST;
+  if (managed && needs_cores)
+    set_amounts(add_demand(*asked, request, job), submission);
   send_submission(submission);
   return SLURM_SUCCESS;
 }

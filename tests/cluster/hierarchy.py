@@ -317,11 +317,22 @@ def daemons_s(node):
             if "/step_" not in content(f"/proc/{pid}/cgroup")}
 
 
+def groups_s(groups):
+    """CPU seconds of control groups (v1: of cpuacct)."""
+    if UNIFIED:
+        found = [content(f"{group}/cpu.stat").split() for group in groups]
+        return sum(int(fields[1]) * 1e-6 for fields in found if fields)
+    return sum(int(content(f"{group}/cpuacct.usage") or 0) * 1e-9
+               for group in groups)
+
+
 def jobs_s(node):
     """CPU seconds of the cluster's jobs, including ended ones."""
-    if UNIFIED:
-        found = [content(f"{top}/cpu.stat").split() for top in
-                 slurm_trees(node)]
-        return sum(int(fields[1]) * 1e-6 for fields in found if fields)
-    return sum(int(content(f"{top}/cpuacct.usage") or 0) * 1e-9
-               for top in slurm_trees(node, "cpuacct"))
+    return groups_s(slurm_trees(node, "cpuacct"))
+
+
+def job_s(node, job):
+    """CPU seconds of a running job."""
+    return groups_s(job_tops(node, job) if UNIFIED else
+                    [path for top in slurm_trees(node, "cpuacct")
+                     for path in glob.glob(f"{top}/uid_*/job_{job}")])

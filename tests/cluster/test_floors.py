@@ -9,6 +9,7 @@ accurate enough, whatever its value. Needs a quiet machine: labelled long.
 
 import json
 import math
+import os
 import pathlib
 import statistics
 
@@ -36,14 +37,15 @@ def is_known(ratios):
 
 
 class FloorCase(agent_case.AgentCase):
-    def start_busy(self, name, flags=("--loader=auto",), **options):
+    def start_busy(self, name, flags=("--loader=auto",), cpus=1, gpus=1,
+                   **options):
         home = self.cluster.home()
         arguments = [str(part) for key, value in options.items()
                      for part in ([f"--{key}"] if value is True
                                   else [f"--{key}", value])]
         job = self.cluster.sbatch(
             [self.busy, "--seconds", str(JOB_S), "--log", f"{home}/{name}.log",
-             *arguments], flags=list(flags))
+             *arguments], cpus=cpus, gpus=gpus, flags=list(flags))
         self.cluster.wait_job(job, "RUNNING")
         return job
 
@@ -91,6 +93,44 @@ class Lenders(FloorCase):
 
     def test_steady_with_eight_threads(self):
         self.check("steady8", lends=False, workers=8, off=0)
+
+
+class BesideGuests(FloorCase):
+    """Residents of all CPUs keep their rate while guests compute on these."""
+    cluster_options = {
+        "agent": True, "accounts": True, "partition": "OverSubscribe=FORCE:1",
+        "slurm_lines": ["PartitionName=guest Nodes=ALL MaxTime=INFINITE "
+                        "OverSubscribe=FORCE:2"],
+        "agent_lines": ("Guests=guest",)}
+
+    def busy_on_all(self, name, flags, **options):
+        return self.start_busy(name, flags, cpus=os.cpu_count(),
+                               workers=os.cpu_count(), processes=True,
+                               **options)
+
+    def check(self, name, **options):
+        resident = self.busy_on_all(name, ["--loader=auto"], **options)
+        ratios = []
+        while not is_known(ratios):
+            alone = self.rate(name, INTERVAL_S)
+            guest = self.busy_on_all(f"{name}{len(ratios)}",
+                                     ["--partition=guest"], gpus=0, on=1000,
+                                     off=0)
+            self.wait_away(guest)
+            ratios.append(self.rate(name, INTERVAL_S) / alone)
+            self.cluster.cancel(guest)
+            self.wait("the guest to be gone",
+                      lambda job=guest: self.job_status(job) is None)
+        print(json.dumps({"job": name, "ratios": ratios,
+                          "median": statistics.median(ratios)}), flush=True)
+        self.cluster.cancel(resident)
+        self.assertGreaterEqual(statistics.median(ratios), 0.97)
+
+    def test_steady(self):
+        self.check("steady", off=0)
+
+    def test_pausing(self):
+        self.check("pausing", on=10, off=10)
 
 
 class Trainers(FloorCase):

@@ -14,7 +14,7 @@ NAMES = ["loader", "loader-threads", "loader-bw", "loader-model",
          "loader-batch", "loader-weight", "loader-match", "loader-share",
          "loader-watch", "loader-elastic", "loader-report"]
 BAD = {  # flag: (bad value, words of the allowed values)
-    "loader": ("yes", "auto or off"),
+    "loader": ("yes", "auto, off or guest"),
     "loader-threads": ("abc", "1 to 4096, or auto"),
     "loader-bw": ("fast", "200M, or auto"),
     "loader-model": ("nosuchmodel", "res50"),

@@ -50,13 +50,17 @@ void FakeUnified::add_controller(const std::string& group,
     tree_.write(group.substr(1) + "/" + file_name, text);
   };
   if (name == "cpuset") file("cpuset.cpus", "\n");
-  if (name == "cpu") file("cpu.weight", "100\n"), file("cpu.idle", "0\n");
+  if (name == "cpu") {
+    file("cpu.weight", "100\n"), file("cpu.idle", "0\n");
+    file("cpu.max", "max 100000\n");
+  }
   if (name == "io") file("io.max", ""), file("io.stat", "");
 }
 
 void FakeUnified::remove_controller(const std::string& group,
                                     const std::string& name) {
-  for (const char* file : {"cpuset.cpus", "cpu.weight", "cpu.idle", "io.max"}) {
+  for (const char* file :
+       {"cpuset.cpus", "cpu.weight", "cpu.idle", "cpu.max", "io.max"}) {
     if (!std::string_view(file).starts_with(name + ".")) continue;
     std::filesystem::remove(tree_.path() / group.substr(1) / file);
   }

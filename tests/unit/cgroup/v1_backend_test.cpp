@@ -324,3 +324,16 @@ TEST_CASE("CPUs of Slurm's jobs that cannot be read are unknown, not free") {
     machine.heal();
   }
 }
+
+TEST_CASE("away threads can be held back") {
+  Away f;
+  const std::string group =
+      f.machine.mounts().path_of.at("cpu") + "/penstock/job_7";
+  REQUIRE(f.backend.hold_back(kJob, true));
+  CHECK(*f.machine.fs().read_file(group + "/cpu.cfs_period_us") == "10000");
+  CHECK(*f.machine.fs().read_file(group + "/cpu.cfs_quota_us") == "1000");
+  REQUIRE(f.backend.hold_back(kJob, false));
+  CHECK(*f.machine.fs().read_file(group + "/cpu.cfs_quota_us") == "-1");
+  Away together(true);  // without a cpu group of ours
+  CHECK(together.backend.hold_back(kJob, true));
+}

@@ -63,6 +63,24 @@ TEST_CASE("a borrower weighs less than its lender, but only during a loan") {
   node.check_as_before();
 }
 
+TEST_CASE("a guest weighs least, on its own CPUs too, and can be held back") {
+  Node node;
+  const std::string loader = node.task + "/penstock_loader";
+  node.backend->give_way(kJob);
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
+  REQUIRE(node.backend->hold_back(kJob, true));
+  REQUIRE(node.lend(CpuSet{{0}}));
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "1");
+  CHECK(node.machine.read(loader + "/cpu.max") == "1000 10000");
+  REQUIRE(node.backend->set_away_cpus(kJob, CpuSet{{2}}));
+  REQUIRE(node.backend->hold_back(kJob, false));
+  CHECK(node.machine.read(node.job() + "/cpu.weight") == "1");
+  CHECK(node.machine.read(loader + "/cpu.max") == "max 10000");
+  REQUIRE(node.backend->remove_job(kJob, node.find_home()));
+  node.check_as_before();
+  CHECK(node.backend->hold_back(55, true).error().code == Code::kUnavailable);
+}
+
 TEST_CASE("without yielding no weight changes") {
   Node node(BackendSettings{"penstock", false});
   REQUIRE(node.lend(CpuSet{{2}}));

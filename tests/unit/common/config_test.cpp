@@ -42,7 +42,7 @@ TEST_CASE("every key is read, in any case") {
       "SOCKETPATH=/s/ock\nstatedir=/state\nReportDir=/reports\n"
       "ProfileDir=/profiles\nCgroupRoot=/cg\nCgroupName=ours\n"
       "Policy=MaxMin\nDefault=auto\nWatch=off\nLendIdle=no\n"
-      "LendAcross=account\n"
+      "LendAcross=account\nGuests=night,scavenge\n"
       "AwayYields=No\nMaxWeight=4.5\nSamplePeriod=500\nMinSolveInterval=20\n"
       "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=1,0,4-5\n"
       "HistoryFile=/h.sqlite\nHistoryRetention=30\n"
@@ -66,6 +66,9 @@ TEST_CASE("every key is read, in any case") {
   CHECK_FALSE(config.watch);
   CHECK_FALSE(config.lend_idle);
   CHECK(config.lend_across == LendAcross::kAccount);
+  CHECK(config.guests.partitions ==
+        std::vector<std::string>{"night", "scavenge"});
+  CHECK_FALSE(config.guests.if_asked);
   CHECK_FALSE(config.away_yields);
   CHECK(config.max_weight == 4.5);
   CHECK(config.sample_period_ms == 500);
@@ -153,6 +156,17 @@ TEST_CASE("an error names file, line, key, value and allowed values") {
         "most 4095 bytes");
 }
 
+TEST_CASE("there are no guests, those that ask, or those of partitions") {
+  for (const char* text : {"", "Guests=no\n", "Guests=NO\n"}) {
+    CHECK_FALSE(parsed(text).guests.if_asked);
+    CHECK(parsed(text).guests.partitions.empty());
+  }
+  CHECK(parsed("Guests=asked\n").guests.if_asked);
+  CHECK(parsed("Guests=asked\n").guests.partitions.empty());
+  CHECK(parsed("Guests=Night\n").guests.partitions ==
+        std::vector<std::string>{"Night"});
+}
+
 TEST_CASE("values out of range are refused") {
   for (const std::string& text :
        {std::string("SocketPath="),
@@ -164,6 +178,8 @@ TEST_CASE("values out of range are refused") {
         "CgroupName=" + std::string(65, 'a'),
         std::string("Default=on"),
         std::string("LendAcross=all"),
+        std::string("Guests=a,,b"),
+        std::string("Guests=[a]"),
         std::string("AwayYields=1"),
         std::string("MaxWeight=1001"),
         std::string("MaxWeight=nan"),

@@ -187,7 +187,7 @@ TEST_CASE("each field of a received message is checked") {
   };
   using Options = penstock_wire_options;
   const Row rows[] = {
-      {"mode", [](Options& o) { o.mode = 3; }},
+      {"mode", [](Options& o) { o.mode = 4; }},
       {"report_format", [](Options& o) { o.report_format = 4; }},
       {"threads", [](Options& o) { o.threads = 4097; }},
       {"threads_auto", [](Options& o) { o.threads_auto = 2; }},

@@ -300,3 +300,31 @@ TEST_CASE("the CPUs of a core are returned together and borrowed together") {
   moves = policy.decide(on_two_cores(now_ms += kTick, {}));
   CHECK(moves.usable.size() == 4);
 }
+
+TEST_CASE("a guest's units are always away, its CPUs come and go") {
+  AwayPolicy policy;
+  AwayInput input;
+  input.all_away = true;
+  input.tick_ms = kTick;
+  input.lent = CpuSet({0, 1});
+  input.units = {{.id = 7},
+                 {.id = 8, .away = true, .runnable = true, .cpu = 0}};
+  std::optional<double> recalled_ms;
+  AwayMoves moves;
+  for (int tick = 0; tick < 3; ++tick) {
+    input.now_ms += kTick;
+    input.idle_share_of_cpu = {{0, 0}, {1, 1}};
+    moves = policy.decide(input);
+    CHECK(moves.send_away == std::vector{7});
+    CHECK(moves.bring_home.empty());
+    if (moves.recalled_after_ms) recalled_ms = moves.recalled_after_ms;
+  }
+  REQUIRE(recalled_ms);
+  CHECK(*recalled_ms <= 60);
+  CHECK(moves.usable == CpuSet({1}));
+  input.units[1].cpu = 1;
+  input.units[1].run_ms = kTick;
+  input.idle_share_of_cpu = {{0, 1}, {1, 0}};
+  for (int tick = 0; tick < 3; ++tick) moves = policy.decide(input);
+  CHECK(moves.usable == CpuSet({0, 1}));
+}

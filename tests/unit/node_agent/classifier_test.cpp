@@ -251,3 +251,15 @@ TEST_CASE("an unknown command line is like no other") {
       task_of({process(10, 1, "python3", ""), process(20, 10, "python3", "")}));
   CHECK(found.units.empty());
 }
+
+TEST_CASE("each process of a guest is one unit") {
+  const TaskView task =
+      task_of({process(10, 1, "sh", "sh"),
+               process(11, 10, "make", "make", {{11, "make"}, {12, "make"}})});
+  const Classification found = all_processes(task);
+  CHECK(found.source == LoaderEvidence::kGuest);
+  CHECK(ids(found) == std::vector{10, 11});
+  CHECK(found.units[0].whole_process);
+  CHECK(found.units[1].tids == std::vector{11, 12});
+  CHECK(found.trainer_pids.empty());
+}

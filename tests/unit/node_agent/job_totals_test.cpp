@@ -127,3 +127,25 @@ TEST_CASE("ended lenders and ended loans get no credit") {
   credit_lenders({{4, 2}}, jobs);
   CHECK(jobs[2].totals.lent_cpu_s == 0);
 }
+
+TEST_CASE("a job that borrowed knows whose CPUs it used") {
+  std::map<JobId, Job> jobs;
+  jobs[1] = borrowing(1, CpuSet({4, 5, 6, 7}), 8);
+  jobs[2] = borrowing(2, CpuSet(), 0);
+  credit_lenders({{4, 2}, {5, 2}, {6, 2}, {7, 0}}, jobs);
+  CHECK(jobs[1].totals.lent_by_cpu_s ==
+        std::map<uint64_t, double>{{0, 2}, {2, 6}});
+}
+
+TEST_CASE("a guest's time on its own CPUs is at home and not lent") {
+  std::map<JobId, Job> jobs;
+  jobs[1] = borrowing(1, CpuSet({4}), 8);
+  jobs[1].loan.own_cpus = CpuSet({0, 1, 2});
+  jobs[2] = borrowing(2, CpuSet(), 0);
+  for (int i = 0; i < 2; ++i) {  // the second time nothing was used since
+    credit_lenders({{4, 2}}, jobs);
+    CHECK(jobs[1].totals.home_cpu_s == 6);
+    CHECK(jobs[1].totals.away_cpu_s == 2);
+    CHECK(jobs[2].totals.lent_cpu_s == 2);
+  }
+}

@@ -34,6 +34,7 @@ TEST_CASE("a job with what its ceiling takes misses nothing") {
   SECTION("granted") { f.grant.away_cores = 3; }
   SECTION("but for too little to lend") { f.grant.away_cores = 2.96; }
   SECTION("stopped") { f.job.stopped = true; }
+  SECTION("a guest") { f.job.guest = true; }
   CHECK(f.missing().cores == 0);
 }
 

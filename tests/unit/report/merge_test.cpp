@@ -21,6 +21,7 @@ std::vector<JobReport> two_parts() {
                                             .prep_stall = {{6.0}}},
                                   .waited_s = 10.0});
   fed.notes = {"the accelerator is emulated: a timed wait per step", "of c1"};
+  fed.cores.lent_by = {{12, 0.5}, {0, 0.25}};
   fed.cores.not_lent = {{NotLent::kThreads, 0.5}};
   JobReport starved = samples::input_bound();
   starved.node = "c2";
@@ -28,6 +29,7 @@ std::vector<JobReport> two_parts() {
   starved.start_unix_s += 2;
   starved.updated_unix_s += 2;
   starved.end_unix_s = starved.updated_unix_s;
+  starved.cores.lent_by = {{0, 0.5}};
   starved.cores.not_lent = {{NotLent::kNoCpus, 0.7}, {NotLent::kThreads, 0.3}};
   return {starved, fed};
 }
@@ -115,6 +117,7 @@ TEST_CASE("notes are told once, and reasons are added up") {
   CHECK(all.notes ==
         std::vector<std::string>{
             "the accelerator is emulated: a timed wait per step", "of c1"});
+  CHECK(all.cores.lent_by == std::vector<LentBy>{{0, 0.75}, {12, 0.5}});
   REQUIRE(all.cores.not_lent.size() == 2);
   CHECK(all.cores.not_lent[0] == CoresNotLent{NotLent::kThreads, 0.8});
   CHECK(all.cores.not_lent[1] == CoresNotLent{NotLent::kNoCpus, 0.7});

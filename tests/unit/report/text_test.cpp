@@ -118,5 +118,16 @@ TEST_CASE("offsets from a start and clock times are formatted") {
   CHECK(clock_text(-1, 1) == "-");
 }
 
+TEST_CASE("of lent cores the largest lenders are named, and the rest is told") {
+  std::map<uint64_t, double> cores = {{0, 0.3}, {7, 0.5}, {8, 0.001}};
+  CHECK(lent_by_text(largest_lenders(cores), 0.801) ==
+        "job 7 0.50, idle CPUs 0.30");
+  for (uint64_t id = 100; id < 200; ++id) cores[id] = 0.01;
+  const auto largest = largest_lenders(cores);
+  REQUIRE(largest.size() == kMaxLentBy);
+  CHECK(largest.front() == LentBy{7, 0.5});
+  CHECK(lent_by_text(largest, 1.801).ends_with("job 113 0.01, others 0.86"));
+}
+
 }  // namespace
 }  // namespace penstock

@@ -14,7 +14,8 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
       "c",
       "SocketPath=/a/s\nStateDir=/b\nReportDir=/c\nProfileDir=/d\n"
       "CgroupRoot=/e\nCgroupName=f\nPolicy=maxmin\nDefault=auto\n"
-      "LendIdle=no\nLendAcross=account\nAwayYields=no\nMoveProcesses=always\n"
+      "LendIdle=no\nLendAcross=account\nGuests=a,b\nAwayYields="
+      "no\nMoveProcesses=always\n"
       "MaxWeight=2.5\nSamplePeriod=500\nMinSolveInterval=70\n"
       "ReportMinTime=12.5\nCacheKeep=600\nLogLevel=debug\nManagedCPUs=0-3\n"
       "HistoryFile=/h/file\nHistoryRetention=30\nReportRetention=7\n"
@@ -44,6 +45,7 @@ TEST_CASE("check-config prints a configuration that reads back the same") {
                            "Default=auto",
                            "LendIdle=no",
                            "LendAcross=account",
+                           "Guests=a,b",
                            "AwayYields=no",
                            "MoveProcesses=always",
                            "MaxWeight=2.5",
