@@ -77,6 +77,7 @@ IMPURE = (r"(dirent|dlfcn|fcntl|poll|pthread|signal|time|unistd)\.h$"
 RESERVED = {
     r"slurm/(?!slurm_version\.h)": ["spank_plugin", "common/slurm_release.h"],
     r"common/slurm_release\.h": ["select_ext/job_submit",
+                                 "select_ext/comment",
                                  "select_ext/ctld/slurm_api.cpp"],
     r"munge\.h": ["link", "loader/peer/munge_authority.cpp"],
     # Its cpu_set_t is too small for large machines.
