@@ -103,12 +103,12 @@ class Backend {
   [[nodiscard]] virtual Status add_task(JobId job, const Home& home) = 0;
 
   // For a job that gives way on its own CPUs, too, and sends all its threads
-  // away (a guest). Call it after add_task().
-  virtual void give_way(JobId job) = 0;
+  // away (a guest). Call it after add_task(), before other calls for the job.
+  // Errors: kUnavailable  not on this machine; the message gives the reason
+  [[nodiscard]] virtual Status give_way(JobId job) = 0;
 
-  // While held back, the job's away threads get kMinLimitMillicores together,
-  // on whatever CPUs they are. REQUIRES: set_away_cpus(job). Done without an
-  // effect (v1) where cpu and cpuacct are one hierarchy.
+  // While held back, the job's away threads get about kMinLimitMillicores
+  // together, on whatever CPUs they are. REQUIRES: give_way(job).
   [[nodiscard]] virtual Status hold_back(JobId job, bool is_held) = 0;
 
   // Done: an away thread with this home gives way at once to a thread in

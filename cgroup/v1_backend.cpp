@@ -100,8 +100,21 @@ Status V1Backend::set_away_cpus(JobId job, const CpuSet& cpus) {
       cpus.to_string()));
 }
 
+// Away threads yield to all that are at home. By its shares the job yields to
+// other jobs' away threads, too.
+Status V1Backend::give_way(JobId job) {
+  if (!tree_.own_cpu_group()) {
+    return Error{Code::kUnavailable, 0,
+                 "cpu and cpuacct are one hierarchy, where threads give way "
+                 "within a group only"};
+  }
+  Status done = make_cpu(job);
+  return done ? tree_.fs->write_file(
+                    tree_.at("cpu", tree_.job_group(job)) + "/cpu.shares", "2")
+              : done;
+}
+
 Status V1Backend::hold_back(JobId job, bool is_held) {
-  if (!tree_.own_cpu_group()) return Done{};
   const std::string group = tree_.at("cpu", tree_.job_group(job));
   const std::string quota =
       is_held ? std::to_string(limit_quota_us(kMinLimitMillicores)) : "-1";

@@ -38,8 +38,7 @@ class V1Backend final : public Backend {
   bool is_frozen(const ProcCgroups& groups) const override;
   // Nothing to do: our groups are outside of Slurm's.
   Status add_task(JobId, const Home&) override { return Done{}; }
-  // Nothing to do: away threads give way wherever they are.
-  void give_way(JobId) override {}
+  Status give_way(JobId job) override;
   Status hold_back(JobId job, bool is_held) override;
   Status yields_to(const Home& home,
                    std::string_view lender_cpu_path) const override;

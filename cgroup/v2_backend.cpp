@@ -108,8 +108,11 @@ Status V2Backend::add_task(JobId id, const Home& home) {
   return job.loan.add_task(*groups);
 }
 
-void V2Backend::give_way(JobId id) {
-  if (auto job = known(id, Code::kUnavailable)) (*job)->loan.give_way();
+Status V2Backend::give_way(JobId id) {
+  auto job = known(id, Code::kUnavailable);
+  if (!job) return std::move(job).error();
+  (*job)->loan.give_way();
+  return Done{};
 }
 
 Status V2Backend::hold_back(JobId id, bool is_held) {

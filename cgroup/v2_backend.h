@@ -51,7 +51,7 @@ class V2Backend final : public Backend {
   JobGroups job_groups_of(const ProcCgroups& groups) const override;
   bool is_frozen(const ProcCgroups& groups) const override;
   Status add_task(JobId job, const Home& home) override;
-  void give_way(JobId job) override;
+  Status give_way(JobId job) override;
   Status hold_back(JobId job, bool is_held) override;
   Status yields_to(const Home& home,
                    std::string_view lender_cpu_path) const override;

@@ -161,26 +161,34 @@ Status V2Loan::lend_to(const Task& task, bool is_first) {
   Status done = is_first ? fence_neighbours(task.groups) : Status(Done{});
   if (done) done = widen_all(tree_, task.groups.levels(), lent_);
   if (done) done = set_loader_cpus(tree_, task.groups.task, lent_);
-  if (done && is_held_back_) done = limit(task.groups.task);
+  if (done && is_held_back_) done = limit();
   return done ? weigh() : done;
 }
 
 Status V2Loan::hold_back(bool is_held) {
   is_held_back_ = is_held;
-  Status done = Done{};
-  for (const auto& [path, task] : tasks_) {
-    if (task.prepared) note_first(done, unless_gone(limit(path)));
-  }
-  return done;
+  return limit();
 }
 
-Status V2Loan::limit(const std::string& task) const {
+// The kernel allows no shorter time than 1 ms: of a job with many tasks each
+// gets it more rarely, at most once a second.
+Status V2Loan::limit() const {
+  constexpr uint32_t kLongest_us = 1'000'000;
+  uint32_t groups = 0;
+  for (const auto& [path, task] : tasks_) groups += task.prepared ? 1 : 0;
+  const uint32_t period_us = std::min(kLimitPeriod_us * groups, kLongest_us);
   const std::string quota =
       is_held_back_
           ? std::to_string(limit_quota_us(Backend::kMinLimitMillicores))
           : "max";
-  return tree_.fs->write_file(tree_.loader_dir(task) + "/cpu.max",
-                              quota + " " + std::to_string(kLimitPeriod_us));
+  Status done = Done{};
+  for (const auto& [path, task] : tasks_) {
+    if (!task.prepared) continue;
+    note_first(done, unless_gone(tree_.fs->write_file(
+                         tree_.loader_dir(path) + "/cpu.max",
+                         quota + " " + std::to_string(period_us))));
+  }
+  return done;
 }
 
 // Removes the task's groups, and the widening that no other task needs.

@@ -57,7 +57,7 @@ class V2Loan {
   Status lend_to(const Task& task, bool is_first);
   void unprepare(Task& task, V2LeftSteps& left);
   void forget_ended_tasks(V2LeftSteps& left);
-  Status limit(const std::string& task) const;
+  Status limit() const;
   Status fence_neighbours(const SlurmGroups& task) const;
   void count_pause(const std::string& path, Task& task, uint64_t until_ns);
   Status weigh() const;

@@ -139,14 +139,20 @@ void Enforcer::apply(const Plan& plan, const std::vector<PlanJob>& planned,
   }
 }
 
-void Enforcer::take_in(Job& job, const Task& task) {
-  job.loan.gives_way = true;
-  backend_.give_way(job.id);
-  // All of them until the next plan: the program may count its CPUs.
-  if (job.loan.cpus.empty()) job.loan.cpus = job.cpus();
-  Status status = backend_.set_away_cpus(job.id, job.loan.cpus);
-  if (status) status = backend_.send_away(job.id, task.home);
-  complain(job, "it is a guest and does not give way", status);
+Status Enforcer::take_in(Job& job, const Task& task) {
+  if (!job.loan.gives_way) {
+    Status can = backend_.give_way(job.id);
+    // The program may count its CPUs.
+    if (can) can = backend_.set_away_cpus(job.id, job.cpus());
+    if (!can) return can;
+    job.loan.cpus = job.cpus();
+  }
+  Status sent = backend_.send_away(job.id, task.home);
+  // It has ended, or its move goes on in the next tick.
+  const bool is_fine = sent || sent.error().code == Code::kNotFound ||
+                       sent.error().code == Code::kLimit;
+  job.loan.gives_way = job.loan.gives_way || is_fine;
+  return is_fine ? Status(Done{}) : sent;
 }
 
 void Enforcer::leave(Job& job, const CpuSet& cpus) {
@@ -211,12 +217,12 @@ void Enforcer::send_away(Job& job, Unit& unit) {
 }
 
 // Finds the CPU of an away unit, and whether the unit is runnable.
-void Enforcer::look_closer(const Unit& unit, UnitObservation& seen) const {
-  for (const LoaderThread& thread : unit.threads) {
-    const pid_t tid = thread.home.task.tid;
-    Result<ProcStat> stat = proc_.stat(tid);
+void Enforcer::look_closer(std::span<const LoaderThread> threads,
+                           UnitObservation& seen) const {
+  for (const LoaderThread& thread : threads) {
+    Result<ProcStat> stat = proc_.stat(thread.home.task.tid);
     if (!stat) continue;
-    if (tid == unit.id) seen.cpu = stat->processor;
+    if (seen.cpu < 0) seen.cpu = stat->processor;
     if (stat->state != 'R') continue;
     seen.runnable = true;
     seen.cpu = stat->processor;
@@ -240,20 +246,26 @@ AwayInput Enforcer::look(Job& job, double now_ms, double tick_ms,
   input.idle_share_of_cpu = idle.shares();
   input.core_of_cpu = core_of_cpu_;
   for (Unit* unit : job.units()) {
-    UnitObservation seen;
-    seen.id = unit->id;
-    seen.away = unit->away;
-    seen.in_order = unit->in_order;
+    std::vector<UnitObservation> seen(1);
     for (LoaderThread& thread : unit->threads) {
       Result<SchedStat> now = thread.schedstat.read();
       if (!now) continue;
+      // Of a guest, which thread starves on which CPU matters.
+      if (input.all_away && unit->away) seen.emplace_back();
       if (!is_first) {
-        seen.run_ms += double(now->run_ns - thread.ticked.run_ns) * 1e-6;
+        seen.back().run_ms += double(now->run_ns - thread.ticked.run_ns) * 1e-6;
       }
       thread.ticked = *now;
+      if (seen.size() > 1) look_closer({&thread, 1}, seen.back());
     }
-    if (unit->away) look_closer(*unit, seen);
-    input.units.push_back(seen);
+    if (unit->away && seen.size() == 1) look_closer(unit->threads, seen[0]);
+    if (seen.size() > 1) seen.erase(seen.begin());
+    for (UnitObservation& it : seen) {
+      it.id = unit->id;
+      it.away = unit->away;
+      it.in_order = unit->in_order;
+      input.units.push_back(it);
+    }
   }
   return input;
 }

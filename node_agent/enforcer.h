@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,10 @@ class Enforcer {
             uint64_t& send_left_ns);
 
   // Sends a guest's new task away before it runs its program, so that whatever
-  // it starts gives way, too. It has the job's own CPUs until a plan lends it
-  // others.
-  void take_in(Job& job, const Task& task);
+  // it starts gives way, too. The first one has all of the job's CPUs until the
+  // next plan.
+  // Errors: kUnavailable  it cannot give way on this machine
+  Status take_in(Job& job, const Task& task);
 
   // Takes these CPUs from the job's away threads before it returns, without
   // moving a thread (0.1 ms). tick() later brings home threads that have no
@@ -73,7 +75,8 @@ class Enforcer {
   void set_away(Job& job, const CpuSet& cpus);
   void set_limit(Job& job, const std::string& device, uint64_t bytes_per_s);
   void send_away(Job& job, Unit& unit);
-  void look_closer(const Unit& unit, UnitObservation& seen) const;
+  void look_closer(std::span<const LoaderThread> threads,
+                   UnitObservation& seen) const;
   AwayInput look(Job& job, double now_ms, double tick_ms, const CpuIdle& idle);
 
   Backend& backend_;

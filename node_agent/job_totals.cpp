@@ -66,7 +66,9 @@ void credit_lenders(const std::map<int, uint64_t>& lender_of_cpu,
     Totals& totals = borrower.totals;
     const double used_s = totals.away_cpu_s - totals.credited_away_cpu_s;
     totals.credited_away_cpu_s = totals.away_cpu_s;
-    const CpuSet& lent = borrower.grant.away_cpus;
+    // Those in force; as planned if all have been recalled.
+    const CpuSet in_force = borrower.grant.away_cpus & borrower.loan.cpus;
+    const CpuSet& lent = in_force.empty() ? borrower.grant.away_cpus : in_force;
     // A guest's threads spread over its own CPUs, too.
     const CpuSet& own = borrower.loan.own_cpus;
     const double of_each_s = used_s / double((lent | own).size());

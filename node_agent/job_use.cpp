@@ -68,6 +68,11 @@ void note_starving(Job& job, const CpuUse& used, double period_s) {
 }  // namespace
 
 void note_use(Job& job, double trainer_delay_s, double period_s) {
+  if (job.loan.gives_way) {
+    // All of it was away, also of processes too short-lived to be seen.
+    job.totals.away_cpu_s +=
+        cpu_use(job.sampled, job.totals).trainer_s.value_or(0);
+  }
   const CpuUse used = cpu_use(job.sampled, job.totals);
   job.loader.used_cores =
       0.7 * job.loader.used_cores + 0.3 * used.loader_s() / period_s;

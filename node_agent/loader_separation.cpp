@@ -8,6 +8,7 @@ void LoaderSeparation::decide(Job& job, Task& task) const {
   if (job.options.threads == 0 || !node_.acts_for(job)) return;
   bool shared = false;
   for (auto& [id, other_job] : node_.registry.jobs()) {
+    if (other_job.loan.gives_way) continue;
     for (auto& [pid, other] : other_job.tasks) {
       // A batch script shares its CPUs with the steps that it starts.
       const bool of_script =

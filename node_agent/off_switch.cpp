@@ -62,18 +62,26 @@ void OffSwitch::look_at_modes() {
   bool is_changed = false;
   for (auto& [id, job] : node_.registry.jobs()) {
     const bool was_observed = job.observed, was_guest = job.guest;
-    if (!node_.settle(job) || !job.managed) continue;
+    const bool was_managed = job.managed;
+    if (!node_.settle(job) || !(job.managed || was_managed)) continue;
     is_changed = true;
     if (job.observed != was_observed && job.quality.periods > 0) {
       job.note("Mode= changed during the run: Penstock acted for a part of it");
     }
-    if (was_guest) (void)enforcer_.release(job, node_.finder());
+    if (job.guest != was_guest) begin_anew(job);
     lifecycle_.set_up_again(job);
   }
   if (!is_changed) return;
   rebalancer_.rebalance(GrantCause::kReload);
   not_home_ = release_all();
   node_.save_state();  // the guardian must know which loaders are apart
+}
+
+// For a job that has become a guest, or is none any more.
+void OffSwitch::begin_anew(Job& job) {
+  for (auto& [pid, task] : job.tasks) separation_.give_up(task);
+  (void)enforcer_.release(job, node_.finder());
+  job.loader.evidence = LoaderEvidence::kNone;
 }
 
 void OffSwitch::release_rest() {

@@ -42,6 +42,7 @@ class OffSwitch {
 
  private:
   uint32_t release_all();
+  void begin_anew(Job& job);
 
   Node& node_;
   Enforcer& enforcer_;

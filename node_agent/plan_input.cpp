@@ -32,7 +32,7 @@ bool differs(const Prediction& a, const Prediction& b) {
 std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
   std::map<int, int> holders;
   for (const auto& [id, job] : jobs) {
-    if (job.guest) continue;
+    if (job.loan.gives_way) continue;
     const CpuSet held = job.cpus();
     for (int cpu : held.cpus()) ++holders[cpu];
   }
@@ -46,27 +46,28 @@ std::set<int> shared_cpus(const std::map<JobId, Job>& jobs) {
 CpuSet cpus_of_residents(const std::map<JobId, Job>& jobs) {
   CpuSet cpus;
   for (const auto& [id, job] : jobs) {
-    if (!job.guest) cpus = cpus | job.cpus();
+    if (!job.loan.gives_way) cpus = cpus | job.cpus();
   }
   return cpus;
 }
 
 // In whole cores, so that not every change of a guest's use changes the plan.
 double used_loader_cores(const Job& job) {
-  return job.guest ? std::round(job.loader.used_cores) : job.loader.used_cores;
+  return job.loan.gives_way ? std::round(job.loader.used_cores)
+                            : job.loader.used_cores;
 }
 
 // True if the loader can use more threads than it has. For the first
 // kLoaderAppears_s, a profile counts as evidence of a loader. A job whose
 // loader is never identified may lend, but never borrows.
 bool may_grow(const Job& job, int units) {
-  if (job.guest || job.elastic()) return true;
+  if (job.loan.gives_way || job.elastic()) return true;
   const double age_s = double(monotonic_ns() - job.started_ns) * kNs;
   return job.costs.prior && units == 0 && age_s < kLoaderAppears_s;
 }
 
 double reserve_cores(const Job& job) {
-  return job.guest ? 0 : trainer_reserve_cores(job);
+  return job.loan.gives_way ? 0 : trainer_reserve_cores(job);
 }
 
 PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
@@ -76,11 +77,11 @@ PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
   entry.uid = job.uid;
   entry.account = node.origins.of(job.id).account;
   entry.own_cpus = job.cpus();
-  entry.guest = job.guest;
+  entry.guest = job.loan.gives_way;
   entry.home_cpus =
       entry.own_cpus -
-      (job.guest ? cpus_of_residents(node.registry.jobs())
-                 : CpuSet(std::vector<int>(shared.begin(), shared.end())));
+      (entry.guest ? cpus_of_residents(node.registry.jobs())
+                   : CpuSet(std::vector<int>(shared.begin(), shared.end())));
   entry.near_cpus = gpus.cpus_near_gpus_of(job);
   entry.stopped = job.stopped;
   if (!job.stopped) entry.reserve_cores = reserve_cores(job);

@@ -68,8 +68,9 @@ Answer Requests::handle(const Message& message, const Peer& peer) {
                     message);
 }
 
-// The task waits for the reply before it execs. Only vacating its CPUs happens
-// before the reply; the rest waits for the end of the turn.
+// The task waits for the reply before it execs. Only vacating its CPUs, or the
+// move of a guest, happens before the reply; the rest waits for the end of the
+// turn.
 Answer Requests::on(const penstock_task_start& start, const Peer&) {
   Result<Home> home = node_.machine.backend.home_of(TaskId{start.pid, 0});
   if (!home) return refuse(home.error());
@@ -80,6 +81,7 @@ Answer Requests::on(const penstock_task_start& start, const Peer&) {
   if (job.options.mode == PENSTOCK_MODE_OFF) job.managed = false;
   if (job.tasks.size() == 1) (void)node_.settle(job);
   job.managed |= job.guest;
+  lifecycle_.welcome(job, **task);
   if (!job.guest) {
     for (auto& [id, other] : node_.registry.jobs()) {
       enforcer_.vacate(other, home->affinity);

@@ -127,13 +127,28 @@ void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
   }
 }
 
+// A guest that cannot give way is a job as others.
+void TaskLifecycle::take_in(Job& job, Task& task) {
+  const Status done = parts_.enforcer.take_in(job, task);
+  if (done) return;
+  const std::string text =
+      "it is a guest, but does not give way: " + done.error().message;
+  if (job.note(text)) log_warning("job {}: {}", job.id, text);
+  if (job.loan.gives_way) return;  // its other tasks do
+  job.guest = false;
+  if (!parts_.enforcer.release(job, node_.finder())) leftovers_ = true;
+}
+
+void TaskLifecycle::welcome(Job& job, Task& task) {
+  if (!job.guest || !node_.acts_for(job)) return;
+  introduce(job, task);
+  take_in(job, task);
+}
+
 void TaskLifecycle::set_up(Job& job, Task& task) {
   introduce(job, task);
-  if (job.guest) {
-    if (node_.acts_for(job)) parts_.enforcer.take_in(job, task);
-  } else {
-    parts_.separation.decide(job, task);
-  }
+  if (job.guest && node_.acts_for(job)) take_in(job, task);
+  if (!job.guest) parts_.separation.decide(job, task);
   parts_.pools.attach(job, task);
 }
 
@@ -176,7 +191,9 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
   task.ranks.clear();        // job->ended counts them from now on
   job->last.updated_ns = 0;  // the page sums lose this task
   node_.machine.loop.forget(task.pidfd.get());
-  for (Unit& unit : task.units) parts_.enforcer.bring_home(*job, unit);
+  if (!job->loan.gives_way) {
+    for (Unit& unit : task.units) parts_.enforcer.bring_home(*job, unit);
+  }
   parts_.separation.put_together(task);
   const bool was_last = job->tasks.size() == 1;
   if (changes_plan(*job, task)) {

@@ -39,6 +39,9 @@ class TaskLifecycle {
   // its running tasks.
   void adopt(const std::vector<SavedTask>& saved);
 
+  // Sends a guest's new task away; of another job, it does nothing.
+  void welcome(Job& job, Task& task);
+
   // Takes note of a task that was announced. begin_started() sets up the tasks
   // of one turn of the event loop together; call it at the turn's end, before
   // the plan.
@@ -61,6 +64,7 @@ class TaskLifecycle {
 
  private:
   void begin_tasks(Job& job, const std::set<pid_t>& pids);
+  void take_in(Job& job, Task& task);
   void set_up(Job& job, Task& task);
   void begin_managed(Job& job, Task& task);
   void introduce(Job& job, const Task& task);

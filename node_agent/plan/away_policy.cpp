@@ -15,8 +15,9 @@ std::map<int, AwayPolicy::CpuLoad> AwayPolicy::away_load(
   std::map<int, CpuLoad> load;
   for (const UnitObservation& unit : input.units) {
     if (!unit.away) continue;
-    const int cpu =
-        input.lent.size() == 1 ? input.lent.cpus().front() : unit.cpu;
+    // A guest's may be on its own CPUs, too.
+    const bool is_sure = input.lent.size() == 1 && !input.all_away;
+    const int cpu = is_sure ? input.lent.cpus().front() : unit.cpu;
     CpuLoad& entry = load[cpu];
     entry.run_ms += unit.run_ms;
     entry.runnable = entry.runnable || unit.runnable;

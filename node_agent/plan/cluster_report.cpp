@@ -64,7 +64,7 @@ JobPart part_of(const PlanJob& job, const JobLabel& label,
       std::clamp(needs.cores_per_rate, kLeastCost_s, bounds::kMaxCost_s);
   part.storage_bytes_per_sample =
       std::min(needs.bytes_per_rate, bounds::kMaxBytes);
-  if (job.pool >= 0) part.pool = pool_names[size_t(job.pool)];
+  if (job.pool >= 0 && !job.guest) part.pool = pool_names[size_t(job.pool)];
   part.entitled_cores = needs.home_cores;
   part.max_cores = std::min(needs.max_cores, bounds::kMaxLoaderCores);
   part.max_bytes_per_s =
@@ -160,7 +160,7 @@ void apply_pool(const PoolGrant& told, bool in_force, size_t index,
                 PlanInput& input) {
   double own = 0;
   for (const PlanJob& job : input.jobs) {
-    if (job.pool == int(index)) own += std::max(1u, job.shares);
+    if (job.pool == int(index) && !job.guest) own += std::max(1u, job.shares);
   }
   // The shares of other nodes are those of the last grant.
   const double all = std::max(own, told.all_shares - told.node_shares + own);

@@ -73,8 +73,6 @@ double guest_wish(const PlanJob& job) {
 }
 
 Costs unknown_costs(const PlanJob& job) {
-  if (job.guest)
-    return {std::max(guest_wish(job), kLeastCores), 1.0, 0.0, true};
   const double home = home_cores(job);
   const bool saturated =
       job.loader_units > 0 &&
@@ -86,6 +84,9 @@ Costs unknown_costs(const PlanJob& job) {
 }
 
 Costs costs_of(const PlanJob& job) {
+  if (job.guest) {
+    return {std::max(guest_wish(job), kLeastCores), 1.0, 0.0, true};
+  }
   if (job.stopped) return {kLeastCores, 1.0, 0.0, true};
   if (!job.prediction || job.prediction->ceiling_samples_per_s.value <= 0 ||
       !job.prediction->loader_cpu_s_per_sample.known()) {
@@ -162,8 +163,7 @@ double pinned_floor(const PlanJob& job, const Costs& costs,
   return std::max(entry.floor, std::min(job.cluster_rate, most));
 }
 
-// Jobs that may lend to each other, by their places in PlanInput::jobs. Guests
-// get what the residents' solution leaves.
+// Jobs that may lend to each other, by their places in PlanInput::jobs.
 struct Group {
   std::vector<size_t> residents, guests;
 };
@@ -233,37 +233,55 @@ allocator::RoundingInput rounding_input(const PlanInput& input,
                     : job.loader_units;
     rounding.jobs.push_back(std::move(entry));
   }
-  for (size_t j : group.guests) {
+  return rounding;
+}
+
+// What the residents leave: their CPUs that are not lent yet, less what they
+// use themselves. A CPU that is lent in part has nothing left, so that no guest
+// disturbs its borrower.
+//   rest  the residents' rounding
+allocator::RoundingInput rounding_for_guests(const PlanInput& input,
+                                             const std::vector<size_t>& guests,
+                                             const CpuSet& lent,
+                                             allocator::RoundingInput rest) {
+  rest.idle_cpus = input.idle_cpus - lent;
+  for (allocator::RoundingJob& job : rest.jobs) {
+    job.home_cpus = job.home_cpus - lent;
+    const double left = double(job.home_cpus.size()) - job.reserve_cores;
+    job.granted_cores = std::clamp(job.granted_cores, 0.0, std::max(0.0, left));
+  }
+  for (size_t j : guests) {
     const PlanJob& job = input.jobs[j];
     allocator::RoundingJob entry;
     entry.id = job.id;
     entry.granted_cores = guest_wish(job) - home_cores(job);
     entry.loader_threads = 4096;
-    entry.last = true;
-    rounding.jobs.push_back(std::move(entry));
+    rest.jobs.push_back(std::move(entry));
   }
-  return rounding;
+  return rest;
 }
 
 // Divides a pool's unused bandwidth evenly, so that no limit throttles a job
-// while bandwidth is unused.
+// while bandwidth is unused. All guests together count as one job.
 void share_bandwidth(const PlanInput& input,
                      const std::vector<double>& entitled, Plan& plan) {
   for (size_t pool = 0; pool < input.pools.size(); ++pool) {
     double spare = input.pools[pool];
-    int jobs = 0;
+    int residents = 0, guests = 0;
     for (size_t j = 0; j < input.jobs.size(); ++j) {
       if (input.jobs[j].pool != int(pool)) continue;
       spare -= plan.grants[j].bytes_per_s;
-      ++jobs;
+      ++(input.jobs[j].guest ? guests : residents);
     }
+    const double part =
+        std::max(0.0, spare) / std::max(1, residents + (guests > 0 ? 1 : 0));
     for (size_t j = 0; j < input.jobs.size(); ++j) {
       if (input.jobs[j].pool != int(pool)) continue;
-      plan.grants[j].entitled_bytes_per_s = entitled[j];
-      plan.grants[j].bytes_per_s += std::max(0.0, spare) / jobs;
-      if (input.jobs[j].guest) {  // 0 would be no limit
-        plan.grants[j].bytes_per_s = std::max(1.0, plan.grants[j].bytes_per_s);
-      }
+      PlannedGrant& grant = plan.grants[j];
+      grant.entitled_bytes_per_s = entitled[j];
+      // 0 would be no limit.
+      grant.bytes_per_s = input.jobs[j].guest ? std::max(1.0, part / guests)
+                                              : grant.bytes_per_s + part;
     }
   }
 }
@@ -361,7 +379,7 @@ void even_out_shares(const PlanInput& input, const std::vector<size_t>& group,
 
 struct GroupResult {
   allocator::Allocation answer;
-  allocator::Rounded rounded;
+  allocator::RoundingInput rounding;  // of the residents
 };
 
 Result<GroupResult> solve_group(const PlanInput& input, const Group& group,
@@ -382,40 +400,50 @@ Result<GroupResult> solve_group(const PlanInput& input, const Group& group,
     if (answer || answer.error().code != Code::kInfeasible) break;
   }
   if (!answer) return std::move(answer).error();
-  allocator::Rounded rounded =
-      round_to_cpus(rounding_input(input, group, idle, *answer));
-  return GroupResult{*std::move(answer), std::move(rounded)};
+  allocator::RoundingInput rounding =
+      rounding_input(input, group, idle, *answer);
+  return GroupResult{*std::move(answer), std::move(rounding)};
 }
 
-void record_loan(const PlanInput& input, const std::vector<size_t>& jobs,
-                 const allocator::Loan& loan, Plan& plan) {
-  for (size_t j : jobs) {
-    if (input.jobs[j].id != loan.borrower) continue;
-    plan.grants[j].away_cores += loan.cores;
-    plan.grants[j].away_cpus = plan.grants[j].away_cpus | CpuSet({loan.cpu});
+void record_loans(const PlanInput& input, const std::vector<size_t>& jobs,
+                  const allocator::Rounded& rounded, Plan& plan) {
+  for (const allocator::Loan& loan : rounded.loans) {
+    plan.lender_of_cpu[loan.cpu] = loan.lender;
+    for (size_t j : jobs) {
+      if (input.jobs[j].id != loan.borrower) continue;
+      plan.grants[j].away_cores += loan.cores;
+      plan.grants[j].away_cpus = plan.grants[j].away_cpus | CpuSet({loan.cpu});
+    }
   }
 }
 
-void record(const PlanInput& input, const Group& group,
+void record(const PlanInput& input, const std::vector<size_t>& residents,
             const GroupResult& result, Plan& plan) {
-  for (size_t i = 0; i < group.residents.size(); ++i) {
-    const PlanJob& job = input.jobs[group.residents[i]];
-    PlannedGrant& grant = plan.grants[group.residents[i]];
+  for (size_t i = 0; i < residents.size(); ++i) {
+    const PlanJob& job = input.jobs[residents[i]];
+    PlannedGrant& grant = plan.grants[residents[i]];
     grant.rate = result.answer.grants[i].rate;
     grant.bytes_per_s = result.answer.grants[i].bytes_per_s;
     grant.home_cores = own_cores(job);  // lending takes none of them
   }
-  for (const allocator::Loan& loan : result.rounded.loans) {
-    plan.lender_of_cpu[loan.cpu] = loan.lender;
-    record_loan(input, group.residents, loan, plan);
-    record_loan(input, group.guests, loan, plan);
-  }
-  for (size_t j : group.guests) {
+  const allocator::Rounded rounded = round_to_cpus(result.rounding);
+  record_loans(input, residents, rounded, plan);
+  plan.loss_cores += rounded.loss_cores;
+}
+
+void lend_to_guests(const PlanInput& input, const std::vector<size_t>& guests,
+                    allocator::RoundingInput residents, Plan& plan) {
+  if (guests.empty()) return;
+  std::vector<int> lent;
+  for (const auto& [cpu, lender] : plan.lender_of_cpu) lent.push_back(cpu);
+  const allocator::Rounded rounded = round_to_cpus(rounding_for_guests(
+      input, guests, CpuSet(std::move(lent)), std::move(residents)));
+  record_loans(input, guests, rounded, plan);
+  for (size_t j : guests) {
     PlannedGrant& grant = plan.grants[j];
     grant.home_cores = own_cores(input.jobs[j]);
     grant.rate = grant.home_cores + grant.away_cores;
   }
-  plan.loss_cores += result.rounded.loss_cores;
 }
 
 void finish(const PlanInput& input, const std::vector<Costs>& costs,
@@ -474,20 +502,26 @@ Result<Plan> make_plan(const PlanInput& input) {
   CpuSet idle = input.idle_cpus;
   Plan plan;
   plan.grants.resize(input.jobs.size());
-  for (const Group& group : lending_groups(input)) {
+  const std::vector<Group> groups = lending_groups(input);
+  std::vector<allocator::RoundingInput> rounded;
+  for (const Group& group : groups) {
     // Releases this group's own floors; those of later groups stay reserved.
     for (size_t j : group.residents)
       take(pools, input.jobs[j].pool, -floor_bytes[j]);
     Result<GroupResult> result =
         solve_group(input, group, idle, costs, entitled, pools);
     if (!result) return std::move(result).error();
-    record(input, group, *result, plan);
+    record(input, group.residents, *result, plan);
+    rounded.push_back(std::move(result->rounding));
     for (const auto& [cpu, lender] : plan.lender_of_cpu) {
       if (lender == 0) idle = idle - CpuSet({cpu});
     }
     for (size_t j : group.residents) {
       take(pools, input.jobs[j].pool, plan.grants[j].bytes_per_s);
     }
+  }
+  for (size_t i = 0; i < groups.size(); ++i) {
+    lend_to_guests(input, groups[i].guests, std::move(rounded[i]), plan);
   }
   finish(input, costs, entitled, plan);
   return plan;

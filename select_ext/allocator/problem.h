@@ -92,7 +92,6 @@ struct RoundingJob {
   double granted_cores = 0;  // from Allocation
   int loader_threads = 0;    // runnable now; the limit of its away threads
   CpuSet near_cpus;          // near its tasks' GPUs; empty: unknown
-  bool last = false;         // borrows only cores that the others leave whole
 };
 
 struct RoundingInput {

@@ -38,8 +38,7 @@ struct Core {
   size_t source = 0;
   int numa_node = -1;
   bool opened = false;
-  bool lent_first = false;  // to a borrower that is not last
-  int64_t left = 0;         // of an opened core
+  int64_t left = 0;  // of an opened core
   int64_t lent = 0;
 
   int64_t whole() const {
@@ -130,17 +129,11 @@ class Rounding {
     }
   }
 
-  bool precedes(const Borrower& a, const Borrower& b) const {
-    const bool is_last = input_.jobs[a.job].last;
-    if (is_last != input_.jobs[b.job].last) return !is_last;
-    return a.wish > b.wish;
-  }
-
   Borrower* neediest() {
     Borrower* best = nullptr;
     for (Borrower& borrower : borrowers_) {
       if (borrower.wish < kLeastLoan || borrower.threads <= 0) continue;
-      if (!best || precedes(borrower, *best)) best = &borrower;
+      if (!best || borrower.wish > best->wish) best = &borrower;
     }
     return best;
   }
@@ -171,8 +164,7 @@ class Rounding {
     Core* best = nullptr;
     for (Core& core : cores_) {
       const bool is_own = core.source == borrower.job + 1;
-      const bool is_taken = core.lent_first && input_.jobs[borrower.job].last;
-      if (is_own || is_taken || available(core) == 0) continue;
+      if (is_own || available(core) == 0) continue;
       if (!best || rank(borrower, core) < rank(borrower, *best)) best = &core;
     }
     return best;
@@ -181,7 +173,6 @@ class Rounding {
   void lend(Borrower& borrower, Core& core) {
     if (!core.opened) {
       core.opened = true;
-      core.lent_first = !input_.jobs[borrower.job].last;
       core.left = std::min(core.whole(), sources_[core.source].unopened);
       sources_[core.source].unopened -= core.left;
     }

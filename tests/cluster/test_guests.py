@@ -115,9 +115,38 @@ class Guests(agent_case.AgentCase):
                                   gpus=1)
         guest = self.guest("recalled")
         self.wait_all_away(guest)
+        before = self.cluster.status()["recall"]["count"]
         self.wait("the CPUs to be wanted several times", lambda: (
-            self.cluster.status()["recall"]["count"] >= 3), 90)
+            self.cluster.status()["recall"]["count"] >= before + 3), 90)
         self.check_time(self.cluster.status()["recall"]["p99_ms"], 100)
+        self.cluster.cancel(guest, resident)
+        self.check_nothing_left()
+
+    def test_threads_and_a_task_that_ends_do_not_come_home(self):
+        resident = self.computing("owner", "--loader=auto", off_ms=1000,
+                                  gpus=1)
+        log = f"{self.cluster.home()}/threads.log"
+        busy = (f"{self.busy} --workers {CPUS} --on 1000 --off 0 --seconds 900 "
+                f"--log {log}")
+        # Task 0 leaves a process behind, in a session of its own.
+        script = ("#!/bin/sh\nsrun -n2 --overlap sh -c 'if [ $SLURM_PROCID = 0 "
+                  f"]; then setsid sleep 901 & sleep 2; else {busy}; fi'\n")
+        guest = self.cluster.sbatch(script, gpus=0, cpus=CPUS, flags=[
+            "--partition=guest", "-n1"])
+        self.addCleanup(self.cluster.cancel, str(guest))
+        self.cluster.wait_job(guest, "RUNNING")
+
+        def commands():
+            return [hierarchy.content(f"/proc/{tid}/cmdline").split("\0")[:2]
+                    for tid in self.users_threads(guest)]
+        self.wait("task 0 to have left its process behind", lambda: (
+            ["sleep", "901"] in commands()
+            and ["sleep", "2"] not in commands()
+            and (self.job_status(guest) or {"tasks": 0})["tasks"] >= 2))
+        self.wait_all_away(guest)
+        before = self.cluster.status()["recall"]["count"]
+        self.wait("a CPU to be recalled from threads", lambda: (
+            self.cluster.status()["recall"]["count"] >= before + 2), 90)
         self.cluster.cancel(guest, resident)
         self.check_nothing_left()
 

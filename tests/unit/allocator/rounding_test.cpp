@@ -167,17 +167,6 @@ TEST_CASE("away CPUs are limited to the threads beyond the home cores") {
   CHECK(round_to_cpus(input).loans.size() == 1);
 }
 
-TEST_CASE("the last borrowers get only cores that the others leave whole") {
-  RoundingInput input;
-  input.idle_cpus = *CpuSet::parse("0-2");
-  input.jobs = {job(1, "8", 0, 100, 4096), job(2, "9", 0, 2.5, 4)};
-  input.jobs[0].last = true;
-  const Rounded rounded = round_to_cpus(input);
-  CHECK(lent_cpus(rounded, 2) == Cpus{0, 1});
-  CHECK(rounded.realised_cores[1] == Approx(2.5));
-  CHECK(lent_cpus(rounded, 1) == Cpus{2});
-}
-
 TEST_CASE("less than 0.05 cores is not lent") {
   // First the need is too small, then the spare, then the rest of both.
   CHECK(round_to_cpus(

@@ -325,15 +325,23 @@ TEST_CASE("CPUs of Slurm's jobs that cannot be read are unknown, not free") {
   }
 }
 
-TEST_CASE("away threads can be held back") {
+TEST_CASE("a guest yields to all away threads, and can be held back") {
   Away f;
   const std::string group =
       f.machine.mounts().path_of.at("cpu") + "/penstock/job_7";
+  const auto read = [&](const char* file) {
+    return *f.machine.fs().read_file(group + file);
+  };
+  REQUIRE(f.backend.give_way(kJob));
+  CHECK(read("/cpu.shares") == "2");
   REQUIRE(f.backend.hold_back(kJob, true));
-  CHECK(*f.machine.fs().read_file(group + "/cpu.cfs_period_us") == "10000");
-  CHECK(*f.machine.fs().read_file(group + "/cpu.cfs_quota_us") == "1000");
+  CHECK(read("/cpu.cfs_period_us") == "10000");
+  CHECK(read("/cpu.cfs_quota_us") == "1000");
   REQUIRE(f.backend.hold_back(kJob, false));
-  CHECK(*f.machine.fs().read_file(group + "/cpu.cfs_quota_us") == "-1");
-  Away together(true);  // without a cpu group of ours
-  CHECK(together.backend.hold_back(kJob, true));
+  CHECK(read("/cpu.cfs_quota_us") == "-1");
+}
+
+TEST_CASE("where cpu and cpuacct are one hierarchy there are no guests") {
+  Away f(true);
+  CHECK(f.backend.give_way(kJob).error().code == Code::kUnavailable);
 }

@@ -66,7 +66,7 @@ TEST_CASE("a borrower weighs less than its lender, but only during a loan") {
 TEST_CASE("a guest weighs least, on its own CPUs too, and can be held back") {
   Node node;
   const std::string loader = node.task + "/penstock_loader";
-  node.backend->give_way(kJob);
+  REQUIRE(node.backend->give_way(kJob));
   CHECK(node.machine.read(node.job() + "/cpu.weight") == "100\n");
   REQUIRE(node.backend->hold_back(kJob, true));
   REQUIRE(node.lend(CpuSet{{0}}));

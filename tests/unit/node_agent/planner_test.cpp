@@ -481,3 +481,37 @@ TEST_CASE("a guest lends nothing, and borrows only where it may") {
   input.lend_across = LendAcross::kUser;
   CHECK(make_plan(input)->grants[0].away_cpus.empty());
 }
+
+TEST_CASE("idle CPUs go to every user's residents before any guest") {
+  PlanInput input = four_cpus({guest(1, 4), job(2, CpuSet({1}), 4000, 0.001)});
+  input.idle_cpus = CpuSet({2, 3});
+  input.lend_across = LendAcross::kUser;
+  const auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[1].away_cpus == CpuSet({2, 3}));
+  CHECK(plan->grants[0].away_cpus.empty());
+}
+
+TEST_CASE("a guest with known costs is planned in cores") {
+  PlanJob it = guest(1, 1);
+  it.prediction = prediction(1000, 0.001);
+  PlanInput input = four_cpus({it});
+  input.idle_cpus = CpuSet({1, 2, 3});
+  const auto plan = make_plan(input);
+  CHECK(plan->grants[0].in_cores);
+  CHECK(plan->grants[0].rate == 3);
+}
+
+TEST_CASE("all guests together get one job's part of unused bandwidth") {
+  PlanInput input = four_cpus({job(9, CpuSet({3}), 100, 0.001, 0, 0)});
+  for (uint64_t id = 1; id <= 4; ++id) {
+    input.jobs.push_back(guest(id));
+    input.jobs.back().pool = 0;
+  }
+  input.pools = {80 * kMB};
+  const auto plan = make_plan(input);
+  CHECK(plan->grants[0].bytes_per_s == Approx(40 * kMB));
+  for (size_t j = 1; j < 5; ++j) {
+    CHECK(plan->grants[j].bytes_per_s == Approx(10 * kMB));
+  }
+}
