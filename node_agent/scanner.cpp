@@ -195,7 +195,8 @@ void Scanner::add_units(const std::vector<LoaderUnit>& loaders, const Job& job,
 
 std::vector<Home> Scanner::apply(const TaskView& view, Job& job,
                                  Task& task) const {
-  const Classification found = job.guest ? all_processes(view) : classify(view);
+  const Classification found =
+      job.loan.gives_way ? all_processes(view) : classify(view);
   if (job.loader.evidence == LoaderEvidence::kNone && !found.units.empty()) {
     job.forget_trainer_use();  // it included the loader's use
   }
