@@ -8,8 +8,7 @@ import embedded
 import embedded_nodes
 import test_nodes
 
-SCRIPT = (pathlib.Path(__file__).parents[2] / "packaging" / "slurm"
-          / "penstock-mail")
+SCRIPTS = pathlib.Path(__file__).parents[2] / "packaging" / "slurm"
 SOON_S = 60
 
 
@@ -19,8 +18,7 @@ class MailCluster(embedded_nodes.NodesCluster):
     def write_files(self):
         super().write_files()
         folder = pathlib.Path(self.directory, "mail")
-        folder.mkdir()
-        shutil.copy(SCRIPT, folder)
+        shutil.copytree(SCRIPTS, folder)
         penstock = self.expose(embedded.build_directory() / "bin/penstock")
         conf = self.write_login_conf()
         self._write(folder / "penstock",
