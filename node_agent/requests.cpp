@@ -82,7 +82,7 @@ Answer Requests::on(const penstock_task_start& start, const Peer&) {
   if (job.tasks.size() == 1) (void)node_.settle(job);
   job.managed |= job.guest;
   lifecycle_.welcome(job, **task);
-  if (!job.guest) {
+  if (!job.loan.gives_way) {
     for (auto& [id, other] : node_.registry.jobs()) {
       enforcer_.vacate(other, home->affinity);
     }

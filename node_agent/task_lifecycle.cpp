@@ -111,10 +111,7 @@ void TaskLifecycle::begin_tasks(Job& job, const std::set<pid_t>& pids) {
           "it is only observed; see spank_penstock(8)");
     }
     if (job.options.mode == PENSTOCK_MODE_GUEST && !job.guest) {
-      job.note(
-          "it is no guest: Guests= of penstock.conf does not take it, or it "
-          "has "
-          "a GPU");
+      job.note("it is no guest: it has a GPU, or Guests= does not take it");
     }
     if (!job.guest) parts_.profiles.load(job);
   }

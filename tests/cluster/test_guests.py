@@ -184,6 +184,26 @@ class Guests(agent_case.AgentCase):
         self.cluster.cancel(guest, resident)
         self.check_nothing_left()
 
+    def test_a_reload_begins_and_ends_the_guests_of_a_partition(self):
+        guest = self.guest("reloaded")
+        self.wait_all_away(guest)
+        self.addCleanup(self.reload_with, "guest")
+        self.reload_with("no")
+        self.wait("Slurm's groups to hold it",
+                  lambda: not self.cluster.penstock_cgroups())
+        self.assertIsNone(self.job_status(guest))  # Default=off
+        self.reload_with("guest")
+        self.wait_all_away(guest)
+        self.cluster.cancel(guest)
+        self.check_nothing_left()
+
+    def reload_with(self, guests):
+        conf = pathlib.Path(self.cluster.directory, "penstock.conf")
+        lines = [line for line in conf.read_text("utf-8").splitlines()
+                 if not line.startswith("Guests=")]
+        conf.write_text("\n".join([*lines, f"Guests={guests}", ""]), "utf-8")
+        os.kill(self.cluster.agent_pid, signal.SIGHUP)
+
     def switch(self, verb):
         done = self.cluster.command(
             str(self.cluster.build / "bin" / "penstock"), verb, "--config",
