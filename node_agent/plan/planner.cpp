@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "node_agent/plan/even_shares.h"
+#include "node_agent/plan/guest_loans.h"
+#include "node_agent/plan/pool_parts.h"
 #include "select_ext/allocator/problem.h"
 
 namespace penstock {
@@ -63,15 +65,6 @@ double thread_bound(const PlanJob& job) {
   return std::max(bound, home_cores(job));
 }
 
-// A guest's threads can be of any number: its wish follows its use, and doubles
-// while it uses all that it has.
-double guest_wish(const PlanJob& job) {
-  const double home = home_cores(job);
-  if (job.stopped || job.on_entitlement) return home;
-  const double most = job.max_threads > 0 ? job.max_threads : 1e9;
-  return std::max(home, std::min(2 * job.used_loader_cores + 1, most));
-}
-
 Costs unknown_costs(const PlanJob& job) {
   const double home = home_cores(job);
   const bool saturated =
@@ -96,34 +89,6 @@ Costs costs_of(const PlanJob& job) {
   return {p.ceiling_samples_per_s.value * job.ranks,
           std::max(p.loader_cpu_s_per_sample.value, kLeastCost_s),
           p.storage_bytes_per_sample.value, false};
-}
-
-double bytes_per_share(const PlanInput& input, int pool) {
-  const auto& of_pools = input.pool_bytes_per_share;
-  return size_t(pool) < of_pools.size() ? of_pools[size_t(pool)] : 0;
-}
-
-// docs/model.md: a job's part of a pool is bandwidth x its ranks / ranks of all
-// the pool's jobs. Policy=even divides by jobs instead.
-std::vector<double> pool_entitlements(const PlanInput& input) {
-  std::vector<double> ranks(input.pools.size(), 0.0);
-  const bool even = !lends(input.policy);
-  auto share = [&](const PlanJob& job) {
-    return even ? 1.0 : std::max<double>(1, job.shares);
-  };
-  for (const PlanJob& job : input.jobs) {
-    if (job.pool >= 0 && !job.guest) ranks[job.pool] += share(job);
-  }
-  std::vector<double> entitled(input.jobs.size(), 0.0);
-  for (size_t j = 0; j < input.jobs.size(); ++j) {
-    const int pool = input.jobs[j].pool;
-    if (pool < 0 || input.jobs[j].guest) continue;
-    entitled[j] = input.pools[pool] * share(input.jobs[j]) / ranks[pool];
-    if (!even && bytes_per_share(input, pool) > 0) {
-      entitled[j] = bytes_per_share(input, pool) * share(input.jobs[j]);
-    }
-  }
-  return entitled;
 }
 
 double floor_rate(const PlanJob& job, const Costs& costs,
@@ -211,14 +176,15 @@ double barred_spare(const PlanInput& input, const std::vector<size_t>& group,
 }
 
 allocator::RoundingInput rounding_input(const PlanInput& input,
-                                        const Group& group, const CpuSet& idle,
+                                        const std::vector<size_t>& group,
+                                        const CpuSet& idle,
                                         const allocator::Allocation& answer) {
   allocator::RoundingInput rounding;
   rounding.idle_cpus = idle;
   rounding.numa_node_of_cpu = input.numa_node_of_cpu;
   rounding.core_of_cpu = input.core_of_cpu;
-  for (size_t i = 0; i < group.residents.size(); ++i) {
-    const PlanJob& job = input.jobs[group.residents[i]];
+  for (size_t i = 0; i < group.size(); ++i) {
+    const PlanJob& job = input.jobs[group[i]];
     allocator::RoundingJob entry;
     entry.id = job.id;
     entry.home_cpus = job.home_cpus;
@@ -234,66 +200,6 @@ allocator::RoundingInput rounding_input(const PlanInput& input,
     rounding.jobs.push_back(std::move(entry));
   }
   return rounding;
-}
-
-// What the residents leave: their CPUs that are not lent yet, less what they
-// use themselves. A CPU that is lent in part has nothing left, so that no guest
-// disturbs its borrower.
-//   rest  the residents' rounding
-allocator::RoundingInput rounding_for_guests(const PlanInput& input,
-                                             const std::vector<size_t>& guests,
-                                             const CpuSet& lent,
-                                             allocator::RoundingInput rest) {
-  rest.idle_cpus = input.idle_cpus - lent;
-  for (allocator::RoundingJob& job : rest.jobs) {
-    job.home_cpus = job.home_cpus - lent;
-    const double left = double(job.home_cpus.size()) - job.reserve_cores;
-    job.granted_cores = std::clamp(job.granted_cores, 0.0, std::max(0.0, left));
-  }
-  for (size_t j : guests) {
-    const PlanJob& job = input.jobs[j];
-    allocator::RoundingJob entry;
-    entry.id = job.id;
-    entry.granted_cores = guest_wish(job) - home_cores(job);
-    entry.loader_threads = 4096;
-    rest.jobs.push_back(std::move(entry));
-  }
-  return rest;
-}
-
-// Divides a pool's unused bandwidth evenly, so that no limit throttles a job
-// while bandwidth is unused. All guests together count as one job.
-void share_bandwidth(const PlanInput& input,
-                     const std::vector<double>& entitled, Plan& plan) {
-  for (size_t pool = 0; pool < input.pools.size(); ++pool) {
-    double spare = input.pools[pool];
-    int residents = 0, guests = 0;
-    for (size_t j = 0; j < input.jobs.size(); ++j) {
-      if (input.jobs[j].pool != int(pool)) continue;
-      spare -= plan.grants[j].bytes_per_s;
-      ++(input.jobs[j].guest ? guests : residents);
-    }
-    const double part =
-        std::max(0.0, spare) / std::max(1, residents + (guests > 0 ? 1 : 0));
-    for (size_t j = 0; j < input.jobs.size(); ++j) {
-      if (input.jobs[j].pool != int(pool)) continue;
-      PlannedGrant& grant = plan.grants[j];
-      grant.entitled_bytes_per_s = entitled[j];
-      // 0 would be no limit.
-      grant.bytes_per_s = input.jobs[j].guest ? std::max(1.0, part / guests)
-                                              : grant.bytes_per_s + part;
-    }
-  }
-}
-
-void apply_user_bandwidth(const PlanInput& input, Plan& plan) {
-  for (size_t j = 0; j < input.jobs.size(); ++j) {
-    const double bound = double(input.jobs[j].max_bytes_per_s);
-    PlannedGrant& grant = plan.grants[j];
-    if (bound > 0 && (grant.bytes_per_s == 0 || grant.bytes_per_s > bound)) {
-      grant.bytes_per_s = bound;
-    }
-  }
 }
 
 uint32_t hint_threads(const PlanJob& job, const PlannedGrant& grant) {
@@ -342,26 +248,6 @@ void take(std::vector<double>& pools, int pool, double bytes_per_s) {
   if (pool >= 0) pools[size_t(pool)] -= bytes_per_s;
 }
 
-// The node's part of a shared pool may be older than a job. Floors are
-// guarantees, so raise the part to the sum of the floors.
-std::vector<double> pools_that_hold(const PlanInput& input,
-                                    const std::vector<double>& entitled,
-                                    const std::vector<double>& floor_bytes) {
-  std::vector<double> least(input.pools.size(), 0.0);
-  for (size_t j = 0; j < input.jobs.size(); ++j) {
-    const PlanJob& job = input.jobs[j];
-    if (job.pool < 0) continue;
-    least[size_t(job.pool)] += job.pool_pressed ? entitled[j] : floor_bytes[j];
-  }
-  std::vector<double> pools = input.pools;
-  for (size_t f = 0; f < pools.size(); ++f) {
-    if (bytes_per_share(input, int(f)) > 0) {
-      pools[f] = std::max(pools[f], least[f]);
-    }
-  }
-  return pools;
-}
-
 // Skips jobs planned in cores: their rates cannot be compared.
 void even_out_shares(const PlanInput& input, const std::vector<size_t>& group,
                      const std::vector<Costs>& costs, const Problem& problem,
@@ -382,21 +268,21 @@ struct GroupResult {
   allocator::RoundingInput rounding;  // of the residents
 };
 
-Result<GroupResult> solve_group(const PlanInput& input, const Group& group,
+Result<GroupResult> solve_group(const PlanInput& input,
+                                const std::vector<size_t>& group,
                                 const CpuSet& idle,
                                 const std::vector<Costs>& costs,
                                 const std::vector<double>& entitled,
                                 const std::vector<double>& pools) {
-  const std::vector<size_t>& residents = group.residents;
   Result<allocator::Allocation> answer = Error{};
   // First with the cluster's rates as floors. If that is infeasible, because
   // the node has changed since, without them.
   for (const bool pinned : {true, false}) {
     Problem problem =
-        build_problem(input, residents, idle, costs, entitled, pools, pinned);
-    problem.cores -= barred_spare(input, residents, costs);
+        build_problem(input, group, idle, costs, entitled, pools, pinned);
+    problem.cores -= barred_spare(input, group, costs);
     answer = solve(problem, input.policy);
-    if (answer) even_out_shares(input, residents, costs, problem, *answer);
+    if (answer) even_out_shares(input, group, costs, problem, *answer);
     if (answer || answer.error().code != Code::kInfeasible) break;
   }
   if (!answer) return std::move(answer).error();
@@ -431,14 +317,16 @@ void record(const PlanInput& input, const std::vector<size_t>& residents,
   plan.loss_cores += rounded.loss_cores;
 }
 
+// residents: the rounding of their group's loans
 void lend_to_guests(const PlanInput& input, const std::vector<size_t>& guests,
-                    allocator::RoundingInput residents, Plan& plan) {
+                    const allocator::RoundingInput& residents, Plan& plan) {
   if (guests.empty()) return;
   std::vector<int> lent;
   for (const auto& [cpu, lender] : plan.lender_of_cpu) lent.push_back(cpu);
-  const allocator::Rounded rounded = round_to_cpus(rounding_for_guests(
-      input, guests, CpuSet(std::move(lent)), std::move(residents)));
-  record_loans(input, guests, rounded, plan);
+  record_loans(input, guests,
+               round_to_cpus(rounding_for_guests(
+                   input, guests, CpuSet(std::move(lent)), residents)),
+               plan);
   for (size_t j : guests) {
     PlannedGrant& grant = plan.grants[j];
     grant.home_cores = own_cores(input.jobs[j]);
@@ -509,7 +397,7 @@ Result<Plan> make_plan(const PlanInput& input) {
     for (size_t j : group.residents)
       take(pools, input.jobs[j].pool, -floor_bytes[j]);
     Result<GroupResult> result =
-        solve_group(input, group, idle, costs, entitled, pools);
+        solve_group(input, group.residents, idle, costs, entitled, pools);
     if (!result) return std::move(result).error();
     record(input, group.residents, *result, plan);
     rounded.push_back(std::move(result->rounding));
@@ -521,7 +409,7 @@ Result<Plan> make_plan(const PlanInput& input) {
     }
   }
   for (size_t i = 0; i < groups.size(); ++i) {
-    lend_to_guests(input, groups[i].guests, std::move(rounded[i]), plan);
+    lend_to_guests(input, groups[i].guests, rounded[i], plan);
   }
   finish(input, costs, entitled, plan);
   return plan;
