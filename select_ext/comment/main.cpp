@@ -12,11 +12,11 @@
 
 #include "common/result.h"
 #include "common/slurm_release.h"
+#include "report/summary.h"
 
 namespace penstock {
 namespace {
 
-constexpr size_t kMaxBytes = 1000;
 constexpr unsigned kDeadline_s = 30;
 
 // One job, or one task of an array, of this cluster.
@@ -36,13 +36,14 @@ struct Chosen {
 
 // Without the newline at its end.
 Result<std::string> text_of(std::istream& in) {
-  std::string text(kMaxBytes + 2, '\0');
+  std::string text(kMaxSummaryBytes + 2, '\0');
   in.read(text.data(), std::streamsize(text.size()));
   text.resize(size_t(in.gcount()));
   if (text.ends_with('\n')) text.pop_back();
-  if (text.size() > kMaxBytes) {
-    return invalid("more than 1000 bytes; give a summary of " +
-                   std::string("`penstock report JOBID --summary`"));
+  if (text.size() > kMaxSummaryBytes) {
+    return invalid("more than " + std::to_string(kMaxSummaryBytes) +
+                   " bytes; give a summary of `penstock report JOBID "
+                   "--summary`");
   }
   for (const char c : text) {
     if (c < ' ' || c > '~') return invalid("not one line of printable ASCII");

@@ -2,44 +2,28 @@
 real slurmdbd keeps the reports' summaries as admin comments."""
 
 import json
-import pathlib
 import shutil
 import sys
 
 import cluster_case
 import embedded
+import slurm_scripts
 import test_nodes
 import test_operators
 
-SCRIPTS = pathlib.Path(__file__).parents[2] / "packaging" / "slurm"
 SOON_S = 60
 
 
 class CommentCluster(test_operators.AccountingCluster):
     def write_files(self):
         super().write_files()
-        folder = pathlib.Path(self.directory, "epilog")
-        shutil.copytree(SCRIPTS, folder)
-        programs = {name: self.expose(embedded.build_directory() / "bin" / name)
-                    for name in ("penstock", "penstock-comment")}
-        self.comment = programs["penstock-comment"]
-        conf = self.write_login_conf()
-        self._write(folder / "penstock",
-                    f"exec {programs['penstock']} \"$@\" --config {conf}")
-        self._write(folder / "penstock-comment",
-                    f"exec {programs['penstock-comment']} \"$@\"")
-        self._write(folder / "epilog",
-                    f"export SLURM_CONF={self.directory}/slurm.conf\n"
-                    f"export PATH={folder}:$PATH\n"
-                    f"exec {folder}/penstock-epilog")
-        path = pathlib.Path(self.directory, "slurm.conf")
-        path.write_text(path.read_text("utf-8")
-                        + f"EpilogSlurmctld={folder}/epilog\n", "utf-8")
-
-    @staticmethod
-    def _write(path, text):
-        path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
-        path.chmod(0o755)
+        folder = slurm_scripts.install(self, "EpilogSlurmctld",
+                                       "penstock-epilog")
+        self.penstock = folder / "penstock"
+        self.comment = self.expose(
+            embedded.build_directory() / "bin" / "penstock-comment")
+        slurm_scripts.write(folder / "penstock-comment",
+                            f"exec {self.comment} \"$@\"")
 
     def comments(self, job):
         """{number of a job or task: its admin comment}"""
@@ -65,9 +49,8 @@ class Comment(test_nodes.NodesCase):
         return job
 
     def summary(self, number):
-        done = self.cluster.command(
-            f"{self.cluster.directory}/epilog/penstock", "report", number,
-            "--summary")
+        done = self.cluster.command(self.cluster.penstock, "report", number,
+                                    "--summary")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 

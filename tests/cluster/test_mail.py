@@ -1,14 +1,12 @@
 """packaging/slurm/penstock-mail as MailProg of a real slurmctld."""
 
 import pathlib
-import shutil
 
 import cluster_case
-import embedded
 import embedded_nodes
+import slurm_scripts
 import test_nodes
 
-SCRIPTS = pathlib.Path(__file__).parents[2] / "packaging" / "slurm"
 SOON_S = 60
 
 
@@ -17,32 +15,16 @@ class MailCluster(embedded_nodes.NodesCluster):
 
     def write_files(self):
         super().write_files()
-        folder = pathlib.Path(self.directory, "mail")
-        shutil.copytree(SCRIPTS, folder)
-        penstock = self.expose(embedded.build_directory() / "bin/penstock")
-        conf = self.write_login_conf()
-        self._write(folder / "penstock",
-                    f"exec {penstock} \"$@\" --config {conf}")
-        self._write(folder / "mailer",
-                    f"(echo \"$2|$3\"; cat) > {folder}/$$.new\n"
-                    f"mv {folder}/$$.new {folder}/$$.mail")
-        self._write(folder / "mailprog",
-                    f"export SLURM_CONF={self.directory}/slurm.conf\n"
-                    f"export PATH={folder}:$PATH "
-                    f"PENSTOCK_MAILER={folder}/mailer\n"
-                    f"exec {folder}/penstock-mail \"$@\"")
-        conf = pathlib.Path(self.directory, "slurm.conf")
-        conf.write_text(conf.read_text("utf-8")
-                        + f"MailProg={folder}/mailprog\n", "utf-8")
-
-    @staticmethod
-    def _write(path, text):
-        path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
-        path.chmod(0o755)
+        self.folder = slurm_scripts.install(
+            self, "MailProg", "penstock-mail",
+            "PENSTOCK_MAILER={folder}/mailer")
+        slurm_scripts.write(
+            self.folder / "mailer",
+            f"(echo \"$2|$3\"; cat) > {self.folder}/$$.new\n"
+            f"mv {self.folder}/$$.new {self.folder}/$$.mail")
 
     def mails(self):
-        return {path.read_text("utf-8") for path in pathlib.Path(
-            self.directory, "mail").glob("*.mail")}
+        return {path.read_text("utf-8") for path in self.folder.glob("*.mail")}
 
 
 class Mail(test_nodes.NodesCase):
