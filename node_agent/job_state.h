@@ -80,6 +80,7 @@ struct Loan {
   bool may_borrow = true;  // false: its groups cannot be lent CPUs
   // All its threads are sent away: a guest for which Penstock acts.
   bool gives_way = false;
+  bool may_give_way = true;  // false: its groups cannot
   // Of such a guest: those of its own CPUs that no other job but guests holds.
   CpuSet own_cpus;
   AwayPolicy policy;

@@ -38,7 +38,7 @@ bool Node::observes(JobId job) const {
 
 // A user cannot refuse: the partition's jobs hold CPUs that others hold too.
 bool Node::takes_as_guest(const Job& job) const {
-  if (!config.away_yields) return false;
+  if (!config.away_yields || !job.loan.may_give_way) return false;
   const auto gpus = job.gpu_lists();
   if (!std::all_of(gpus.begin(), gpus.end(),
                    [](const std::string& list) { return list.empty(); })) {
@@ -54,9 +54,9 @@ bool Node::settle(Job& job) const {
   const bool is_observed = observes(job.id);
   const bool is_guest = takes_as_guest(job);
   const bool is_same = is_observed == job.observed && is_guest == job.guest;
+  if (is_guest != job.guest) job.managed = is_guest || manages(job.options);
   job.observed = is_observed;
   job.guest = is_guest;
-  if (!is_same) job.managed = is_guest || manages(job.options);
   return !is_same;
 }
 

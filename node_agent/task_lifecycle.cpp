@@ -132,7 +132,7 @@ void TaskLifecycle::take_in(Job& job, Task& task) {
       "it is a guest, but does not give way: " + done.error().message;
   if (job.note(text)) log_warning("job {}: {}", job.id, text);
   if (job.loan.gives_way) return;  // its other tasks do
-  job.guest = false;
+  job.guest = job.loan.may_give_way = false;
   if (!parts_.enforcer.release(job, node_.finder())) leftovers_ = true;
 }
 

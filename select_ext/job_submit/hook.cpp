@@ -165,8 +165,10 @@ int submit(job_desc_msg_t& job, char** message) {
   Submission submission = submission_of(job, request);
   submission.options = asked->options();
   submission.managed = managed ? 1 : 0;
-  const bool needs_cores = asked->options().mode != PENSTOCK_MODE_GUEST;
-  if (managed && needs_cores)
+  // A guest takes what is left. A job with a GPU is none.
+  const bool is_guest = asked->options().mode == PENSTOCK_MODE_GUEST &&
+                        gpus_per_node_of(request) == 0;
+  if (managed && !is_guest)
     set_amounts(add_demand(*asked, request, job), submission);
   send_submission(submission);
   return SLURM_SUCCESS;

@@ -85,6 +85,16 @@ class Amounts(SubmitCase):
         self.assertEqual((told.managed, told.loader_cpu, told.gpus_per_node),
                          (0, 0, 1))
 
+    def test_a_guest_takes_what_is_left(self):
+        model = "--loader-model=res50"
+        self.assertEqual(self.gres(self.held(model, gpus=0)),
+                         {"loader_cpu": 2, "loader_bw": 50})
+        self.assertEqual(self.gres(self.held(model, "--loader=guest", gpus=0)),
+                         {})
+        # A job with a GPU is none.
+        self.assertEqual(self.gres(self.held(model, "--loader=guest")),
+                         {"gpu": 1, "loader_cpu": 2, "loader_bw": 50})
+
     def test_a_model_and_any_other(self):
         self.assertEqual(self.gres(self.held("--loader-model=res50")),
                          {"gpu": 1, "loader_cpu": 2, "loader_bw": 50})
