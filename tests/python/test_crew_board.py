@@ -36,12 +36,33 @@ class Stage:
         self.turn.acquire()
 
 
+class Words(list):
+    """Words that others change while a process reads some of them."""
+
+    def __init__(self, stage, size):
+        super().__init__([0] * size)
+        self.stage = stage
+
+    def __getitem__(self, key):
+        if not isinstance(key, slice) or not hasattr(
+            self.stage.local, "actor"
+        ):
+            return super().__getitem__(key)
+        words = []
+        for place in range(*key.indices(len(self))):
+            words.append(super().__getitem__(place))
+            if self.stage.random.random() < 0.03:
+                self.stage.step()
+        return words
+
+
 class Memory:
     """As SharedMemory, with a list of words."""
 
     def __init__(self, stage, workers, slots):
         self.stage = stage
-        self.board = Board([0] * Board.size_words(workers, slots), workers)
+        words = Words(stage, Board.size_words(workers, slots))
+        self.board = Board(words, workers)
         self.board.begin()
         self.streams, self.tasks, self.rung = {}, {}, set()
 
@@ -211,7 +232,7 @@ class Play:
 
 class SuccessionTest(unittest.TestCase):
     def test_every_second_task_is_of_the_same_worker(self):
-        stage = mock.Mock(held=None)
+        stage = mock.Mock(held=None, local=None)
         memory = Memory(stage, 3, 6)
         seat = ExactSeat(0, memory, None)
         seat._watch = Watch(None)

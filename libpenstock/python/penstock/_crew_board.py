@@ -173,7 +173,12 @@ class Board:
         return sum(self._column(_TASKS_NS))
 
     def _open(self) -> list[tuple[int, int]]:
+        # The trainer opens tasks meanwhile. A later one of a worker may be seen
+        # without an earlier one, whose slot was read before it was opened: two
+        # equal readings are what the slots had at one time.
         words = list(self._words[self._slots :])
+        while (again := list(self._words[self._slots :])) != words:
+            words = again
         return sorted(
             (word, slot) for slot, word in enumerate(words) if word > _FREE
         )
