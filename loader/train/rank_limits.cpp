@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/cpu_affinity.h"
 #include "common/protocol.h"
+#include "common/socket_call.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
 
@@ -47,20 +48,22 @@ int first_cpu(int wanted, int all) {
   return first + wanted <= all ? first : 0;
 }
 
-UniqueFd connect_to(const std::string& path) {
+constexpr int kAsk_s = 1;
+
+UniqueFd connect_to(const std::string& path, uint64_t deadline_ns) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  UniqueFd none;
-  if (path.size() >= sizeof address.sun_path) return none;
+  if (path.size() >= sizeof address.sun_path) return UniqueFd();
   path.copy(address.sun_path, path.size());
   UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const timeval timeout{1, 0};
+  const timeval timeout{kAsk_s, 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
-                sizeof address) != 0) {
-    return none;
-  }
+  const int connected = call_until(deadline_ns, [&] {
+    return ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
+                     sizeof address);
+  });
+  if (connected != 0) fd.reset();
   return fd;
 }
 
@@ -81,7 +84,8 @@ RankLimits::~RankLimits() {
 
 int RankLimits::ask(uint32_t millicores, uint64_t bytes_per_s, bool ends,
                     std::string& why) const {
-  const UniqueFd fd = connect_to(socket_path_);
+  const uint64_t deadline_ns = monotonic_ns() + kAsk_s * 1'000'000'000ull;
+  const UniqueFd fd = connect_to(socket_path_, deadline_ns);
   if (!fd) {
     why = "no penstockd answers at " + socket_path_;
     return ECONNREFUSED;
@@ -93,9 +97,14 @@ int RankLimits::ask(uint32_t millicores, uint64_t bytes_per_s, bool ends,
   limit.ends = ends ? 1 : 0;
   limit.bytes_per_s = bytes_per_s;
   penstock_reply reply{};
-  if (::send(fd.get(), &limit, sizeof limit, MSG_NOSIGNAL) !=
-          ssize_t(sizeof limit) ||
-      ::recv(fd.get(), &reply, sizeof reply, 0) != ssize_t(sizeof reply) ||
+  const ssize_t sent = call_until(deadline_ns, [&] {
+    return ::send(fd.get(), &limit, sizeof limit, MSG_NOSIGNAL);
+  });
+  const auto receive = [&] {
+    return ::recv(fd.get(), &reply, sizeof reply, 0);
+  };
+  if (sent != ssize_t(sizeof limit) ||
+      call_until(deadline_ns, receive) != ssize_t(sizeof reply) ||
       reply.header.magic != PENSTOCK_MAGIC) {
     why = "penstockd at " + socket_path_ + " does not answer";
     return EIO;

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "common/protocol.h"
+#include "common/socket_call.h"
 #include "common/unique_fd.h"
 #include "common/units.h"
 #include "report/json.h"
@@ -41,7 +42,8 @@ Status check_peer(int fd, const std::string& path) {
   return Done{};
 }
 
-Result<UniqueFd> connect_to(const std::string& path, int timeout_ms) {
+Result<UniqueFd> connect_to(const std::string& path, int timeout_ms,
+                            uint64_t deadline_ns) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
@@ -56,8 +58,11 @@ Result<UniqueFd> connect_to(const std::string& path, int timeout_ms) {
   for (int option : {SO_SNDTIMEO, SO_RCVTIMEO}) {
     ::setsockopt(fd.get(), SOL_SOCKET, option, &timeout, sizeof(timeout));
   }
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
-                sizeof(address)) != 0) {
+  const int connected = call_until(deadline_ns, [&] {
+    return ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
+                     sizeof(address));
+  });
+  if (connected != 0) {
     return unavailable(errno, path);
   }
   Status peer = check_peer(fd.get(), path);
@@ -66,9 +71,12 @@ Result<UniqueFd> connect_to(const std::string& path, int timeout_ms) {
 }
 
 template <class Request>
-Status send_request(int fd, const Request& request, const std::string& path) {
-  if (::send(fd, &request, sizeof(request), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(sizeof(request))) {
+Status send_request(int fd, const Request& request, const std::string& path,
+                    uint64_t deadline_ns) {
+  const ssize_t sent = call_until(deadline_ns, [&] {
+    return ::send(fd, &request, sizeof(request), MSG_NOSIGNAL);
+  });
+  if (sent != static_cast<ssize_t>(sizeof(request))) {
     return unavailable(errno, path);
   }
   return Done{};
@@ -94,7 +102,7 @@ UniqueFd take_descriptor(msghdr& message) {
 }
 
 Result<UniqueFd> receive_reply(int fd, penstock_reply& reply,
-                               const std::string& path) {
+                               const std::string& path, uint64_t deadline_ns) {
   alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
   iovec data{&reply, sizeof(reply)};
   msghdr message{};
@@ -102,7 +110,8 @@ Result<UniqueFd> receive_reply(int fd, penstock_reply& reply,
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
-  ssize_t got = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+  const ssize_t got = call_until(
+      deadline_ns, [&] { return ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC); });
   if (got < 0) return unavailable(errno, path);
   UniqueFd document = take_descriptor(message);
   if (got == 0) return unavailable(ECONNRESET, path);
@@ -135,12 +144,15 @@ Result<std::string> ask(const std::string& socket_path,
                         int timeout_ms) {
   request.header = {PENSTOCK_MAGIC, PENSTOCK_PROTOCOL_VERSION,
                     static_cast<uint16_t>(type), sizeof(request), kRequestId};
-  Result<UniqueFd> fd = connect_to(socket_path, timeout_ms);
+  const uint64_t deadline_ns =
+      monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;
+  Result<UniqueFd> fd = connect_to(socket_path, timeout_ms, deadline_ns);
   if (!fd) return std::move(fd).error();
-  Status sent = send_request(fd->get(), request, socket_path);
+  Status sent = send_request(fd->get(), request, socket_path, deadline_ns);
   if (!sent) return std::move(sent).error();
   penstock_reply reply{};
-  Result<UniqueFd> document = receive_reply(fd->get(), reply, socket_path);
+  Result<UniqueFd> document =
+      receive_reply(fd->get(), reply, socket_path, deadline_ns);
   if (!document) return std::move(document).error();
   if (reply.status != 0) return refusal(reply);
   if (!*document) {

@@ -5,8 +5,10 @@
 #include <sys/un.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <iterator>
+#include <thread>
 
 #include "fake_agent.h"
 #include "tests/unit/catch.h"
@@ -156,6 +158,26 @@ TEST_CASE("a request to an agent with a full queue ends at its timeout") {
   Result<std::string> result = ask_status(directory.file("s"), 0, 100);
   REQUIRE_FALSE(result);
   CHECK(result.error().code == Code::kUnavailable);
+}
+
+TEST_CASE("signals while it waits do not end a request") {
+  struct sigaction counts {};
+  static volatile sig_atomic_t count = 0;
+  counts.sa_handler = [](int) { count = count + 1; };
+  counts.sa_flags = SA_RESTART;  // no help where a call has a time-out
+  struct sigaction before {};
+  REQUIRE(::sigaction(SIGUSR1, &counts, &before) == 0);
+  const pthread_t asking = ::pthread_self();
+  Asked asked([&](const penstock_status&, FakeAnswer& answer) {
+    for (int i = 0; i < 20; ++i) {
+      ::pthread_kill(asking, SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    answer.document = "{}";
+  });
+  ::sigaction(SIGUSR1, &before, nullptr);
+  CHECK(asked.result);
+  CHECK(count > 0);
 }
 
 TEST_CASE("the error names an unreachable socket") {
