@@ -3,7 +3,6 @@
 import gc
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -16,9 +15,10 @@ from penstock.loader._options import check_choices, natural, own_rank
 
 _log = logging.getLogger("penstock.loader")
 # Limits on a wait for a batch: while other threads hold one that all others
-# wait for, and while the only thread waits for itself.
-_HELD_S = 60.0
-_ALONE_S = 0.2
+# wait for, and while the only thread waits for itself. In calls of
+# Stream.next(), of 0.1 s each: in a time the process may have been stopped.
+_HELD_CALLS = 600
+_ALONE_CALLS = 2
 
 
 class Epoch(Iterator[Batch]):
@@ -227,9 +227,8 @@ class Loader(StreamLoader):
             del images
 
     def _take(self) -> tuple:
-        waited_s = alone_s = 0.0
+        calls = alone_calls = 0
         while True:
-            begin_s = time.monotonic()
             taken = self._next_of_stream()
             if taken is not None:
                 if self._awaits_pinning:
@@ -237,10 +236,10 @@ class Loader(StreamLoader):
                 return taken
             # Other threads, or the collection of a cycle, may free a batch.
             gc.collect()
-            slice_s = time.monotonic() - begin_s
-            waited_s += slice_s
-            alone_s = alone_s + slice_s if threading.active_count() == 1 else 0
-            if alone_s > _ALONE_S or waited_s > _HELD_S:
+            is_alone = threading.active_count() == 1
+            alone_calls = alone_calls + 1 if is_alone else 0
+            calls += 1
+            if alone_calls > _ALONE_CALLS or calls > _HELD_CALLS:
                 raise BufferError(
                     f"all batches of the ring (ring={self._options['ring']}) "
                     "are taken, and the oldest one's images are in use: no "
