@@ -26,12 +26,17 @@ bool may_be_given(const std::string& path) {
 
 // Runs in the child.
 void look(const std::string& path, const std::string& what, int out) {
-  Result<UniqueFd> directory = open_admin_directory(path, what);
-  for (int i = 0; !directory && may_be_given(path) && i < kWaits; ++i) {
+  for (int i = 0;; ++i) {
+    // Asked first: it may be given between the two calls.
+    const bool may_change = may_be_given(path) && i < kWaits;
+    const Result<UniqueFd> directory = open_admin_directory(path, what);
+    if (directory) return;
+    if (!may_change) {
+      (void)!write_whole(out, directory.error().message);
+      return;
+    }
     ::usleep(kWait_us);
-    directory = open_admin_directory(path, what);
   }
-  if (!directory) (void)!write_whole(out, directory.error().message);
 }
 
 }  // namespace
