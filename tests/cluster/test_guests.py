@@ -129,7 +129,7 @@ class Guests(agent_case.AgentCase):
         busy = (f"{self.busy} --workers {CPUS} --on 1000 --off 0 --seconds 900 "
                 f"--log {log}")
         # Task 0 leaves a process behind, in a session of its own.
-        script = ("#!/bin/sh\nsrun -n2 --overlap sh -c 'if [ $SLURM_PROCID = 0 "
+        script = ("#!/bin/sh\nsrun -n2 -c1 --overlap sh -c 'if [ $SLURM_PROCID = 0 "
                   f"]; then setsid sleep 901 & sleep 2; else {busy}; fi'\n")
         guest = self.cluster.sbatch(script, gpus=0, cpus=CPUS, flags=[
             "--partition=guest", "-n1"])
