@@ -5,22 +5,10 @@
 #include "common/units.h"
 
 namespace penstock {
-namespace {
-
-// REQUIRES: value is shorter than the field.
-template <size_t N>
-void store_text(std::string_view value, char (&field)[N]) {
-  std::memset(field, 0, N);
-  std::memcpy(field, value.data(), value.size());
-}
-
-}  // namespace
-
 Status OptionSet::apply_flag(int index, std::string_view value,
                              const OptionLimits& limits) {
   if (Status status = apply_option(index, value, limits, options_); !status)
     return status;
-  keep(index, value);
   flags_ |= uint32_t{1} << index;
   return Done{};
 }
@@ -29,27 +17,13 @@ Status OptionSet::apply_variable(int index, std::string_view value,
                                  const OptionLimits& limits) {
   if (value.empty() || has_flag(index)) return Done{};
   Status status = apply_option(index, value, limits, options_);
-  if (status) {
-    keep(index, value);
-    return status;
-  }
+  if (status) return status;
   // The message names the flag; the user wrote the variable.
   std::string message = status.error().message;
   const std::string flag = option_flag(index);
   if (message.starts_with(flag))
     message.replace(0, flag.size(), option_spec(index).variable);
   return invalid(message);
-}
-
-const char* OptionSet::kept(int index) const {
-  if (index == kOptionShare) return share_;
-  return index == kOptionElastic ? elastic_ : "";
-}
-
-// REQUIRES: value is valid.
-void OptionSet::keep(int index, std::string_view value) {
-  if (index == kOptionShare) store_text(value, share_);
-  if (index == kOptionElastic) store_text(value, elastic_);
 }
 
 void OptionSet::set_model(const char* path) {

@@ -25,10 +25,6 @@ class OptionSet {
   bool has_flag(int index) const { return flags_ >> index & 1; }
   const penstock_wire_options& options() const { return options_; }
 
-  // The value of kOptionShare or kOptionElastic, which the job's own processes
-  // read from the option's variable; "" if not given, and for other options.
-  const char* kept(int index) const;
-
   // Replaces the model by an absolute path, or by "" for none. path is
   // NUL-terminated and shorter than the field.
   void set_model(const char* path);
@@ -36,12 +32,7 @@ class OptionSet {
   bool has_relative_model() const;
 
  private:
-  void keep(int index, std::string_view value);
-
   penstock_wire_options options_{};
-  // NUL-terminated.
-  char share_[65] = {};
-  char elastic_[8] = {};
   uint32_t flags_ = 0;  // bit i: option i was given as a flag
 };
 

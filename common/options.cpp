@@ -30,6 +30,10 @@ bool valid_model(std::string_view value) {
          is_printable(value);
 }
 
+bool valid_share(std::string_view value) {
+  return is_name(value) && value.front() != '.';
+}
+
 bool valid_match(std::string_view value) {
   return !value.empty() &&
          value.size() < sizeof(penstock_wire_options::match) &&
@@ -56,11 +60,6 @@ bool store_word(std::string_view value, const char* const (&words)[N],
 template <size_t N>
 std::string word_of(uint32_t field, const char* const (&words)[N]) {
   return field < N ? words[field] : "";
-}
-
-// For an option that only the job's own processes read.
-void ask_for_management(penstock_wire_options& options) {
-  if (options.mode == PENSTOCK_MODE_UNSET) options.mode = PENSTOCK_MODE_AUTO;
 }
 
 // Stores a number, or "auto" in a field of its own.
@@ -164,11 +163,9 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      "share of your jobs that prepares each batch once",
      "1 to 64 letters, digits, '.', '_' or '-', no dot in front",
      [](std::string_view value, const OptionLimits&, Options& o) {
-       if (!is_name(value) || value.front() == '.') return false;
-       ask_for_management(o);
-       return true;
+       return store_text(valid_share(value), value, o.share);
      },
-     [](const Options&) { return std::string(); }},
+     [](const Options& o) { return std::string(fixed_text(o.share)); }},
     {"loader-watch", "PENSTOCK_LOADER_WATCH",
      "_SLURM_SPANK_OPTION_penstock_loader_watch", "auto|off",
      "measure unmodified Python scripts, or leave them alone", "auto or off",
@@ -181,11 +178,9 @@ constexpr OptionSpec kSpecs[kOptionCount] = {
      "PyTorch workers that follow the grant within an epoch",
      "exact, seeded or off",
      [](std::string_view value, const OptionLimits&, Options& o) {
-       uint32_t word = 0;
-       if (!store_word(value, kElastics, word)) return false;
-       ask_for_management(o);
-       return true;
+       return store_word(value, kElastics, o.elastic);
      },
+     // A step in a batch script has the site's choice in the same variable.
      [](const Options&) { return std::string(); }},
     {"loader-report", "PENSTOCK_LOADER_REPORT",
      "_SLURM_SPANK_OPTION_penstock_loader_report", "text|json|none",
@@ -222,6 +217,9 @@ Status check_numbers(const penstock_wire_options& options,
     return out_of_range("weight_milli", "0 to 1000 x MaxWeight");
   if (options.watch > PENSTOCK_WATCH_OFF)
     return out_of_range("watch", "0 to 2");
+  if (options.elastic > PENSTOCK_ELASTIC_OFF)
+    return out_of_range("elastic", "0 to 3");
+  if (options.reserved != 0) return out_of_range("reserved", "0");
   return Done{};
 }
 
@@ -260,7 +258,16 @@ Status check_options(const penstock_wire_options& options,
   if (!printable_field(options.match, match) ||
       (!match.empty() && !valid_match(match)))
     return out_of_range("match", kSpecs[kOptionMatch].allowed);
+  std::string_view share;
+  if (!printable_field(options.share, share) ||
+      (!share.empty() && !valid_share(share)))
+    return out_of_range("share", kSpecs[kOptionShare].allowed);
   return Done{};
+}
+
+const char* value_for_job(int index, const penstock_wire_options& options) {
+  if (index == kOptionShare) return options.share;
+  return index == kOptionElastic ? kElastics[options.elastic] : "";
 }
 
 bool asks_for_management(const penstock_wire_options& options) {

@@ -75,6 +75,8 @@ void visit_option_fields(Options& options, Visit&& visit) {
   visit("model", options.model);
   visit("match", options.match);
   visit("watch", options.watch);
+  visit("elastic", options.elastic);
+  visit("share", options.share);
 }
 
 // Checks value for the option and stores it in options.
@@ -85,9 +87,6 @@ void visit_option_fields(Options& options, Visit&& visit) {
 // kOptionModel: a value with a '/' is a path, stored as given. Opens no file
 // and checks only the path's form. The caller makes a relative path absolute
 // before sending it.
-//
-// kOptionShare, kOptionElastic: stores only a request for management, not the
-// value, which only the job uses.
 [[nodiscard]] Status apply_option(int index, std::string_view value,
                                   const OptionLimits& limits,
                                   penstock_wire_options& options);
@@ -97,6 +96,10 @@ void visit_option_fields(Options& options, Visit&& visit) {
 // Errors: kInvalidArgument  the message names the field.
 [[nodiscard]] Status check_options(const penstock_wire_options& options,
                                    const OptionLimits& limits);
+
+// The value of kOptionShare or kOptionElastic, which the job's own processes
+// read from the option's variable; "" if not given, and for other options.
+const char* value_for_job(int index, const penstock_wire_options& options);
 
 // Whether mode auto or any other option asks for management; mode off wins.
 bool asks_for_management(const penstock_wire_options& options);

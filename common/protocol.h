@@ -60,6 +60,13 @@ enum penstock_watch {
   PENSTOCK_WATCH_OFF = 2
 };
 
+enum penstock_elastic {
+  PENSTOCK_ELASTIC_UNSET = 0,
+  PENSTOCK_ELASTIC_EXACT = 1,
+  PENSTOCK_ELASTIC_SEEDED = 2,
+  PENSTOCK_ELASTIC_OFF = 3
+};
+
 /* The user's options. Zero means "not given" in every field. */
 struct penstock_wire_options {
   uint32_t mode;           /* penstock_mode */
@@ -71,8 +78,11 @@ struct penstock_wire_options {
   uint32_t batch;          /* samples */
   uint32_t weight_milli;   /* 1000 = 1.0 */
   uint32_t watch;          /* penstock_watch */
-  char model[256];         /* a profile's name, or an absolute path */
-  char match[64];          /* pattern of the loader's name or command line */
+  uint32_t elastic;        /* penstock_elastic */
+  uint32_t reserved;
+  char model[256]; /* a profile's name, or an absolute path */
+  char match[64];  /* pattern of the loader's name or command line */
+  char share[72];  /* a name of at most 64 bytes */
 };
 
 struct penstock_task_start {
@@ -85,7 +95,7 @@ struct penstock_task_start {
   int32_t pid;
   uint64_t callback_ns; /* time in our callbacks of this step so far */
   char gpus[64];        /* as Slurm set SLURM_STEP_GPUS; "": none */
-  char job_name[64];
+  char job_name[256];   /* UTF-8, cut between characters */
   struct penstock_wire_options options;
 };
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "common/utf8.h"
+
 namespace penstock {
 
 // Text of a field.
@@ -29,6 +31,19 @@ void set_printable(char (&field)[N], std::string_view text) {
   set_field(field, text);
   for (char& c : field)
     if (c != '\0' && (c < ' ' || c > '~')) c = '?';
+}
+
+// set_field() for UTF-8 from users, cut between characters. Bytes that are part
+// of no character become '?'.
+template <size_t N>
+void set_utf8(char (&field)[N], std::string_view text) {
+  const std::string_view kept = utf8_cut(text, N);
+  set_field(field, kept);
+  for (size_t i = 0; i < kept.size();) {
+    const size_t length = first_character(kept.substr(i)).bytes;
+    if (length == 0) field[i] = '?';
+    i += length > 0 ? length : 1;
+  }
 }
 
 // Reads a field's text. False if the text is not printable ASCII, or if bytes

@@ -86,10 +86,22 @@ struct Reader {
   void operator()(const char* name, CpuSet& field) const {
     field = CpuSet::parse(json.at(name).get<std::string>()).value_or(CpuSet());
   }
-  void operator()(const char* name, penstock_wire_options& field) const {
-    visit_option_fields(field, Reader{json.at(name)});
+  void operator()(const char* name, penstock_wire_options& field) const;
+};
+
+// Files of older releases lack the later options.
+struct OptionReader {
+  const Json& json;
+
+  template <class T>
+  void operator()(const char* name, T& field) const {
+    if (json.contains(name)) Reader{json}(name, field);
   }
 };
+
+void Reader::operator()(const char* name, penstock_wire_options& field) const {
+  visit_option_fields(field, OptionReader{json.at(name)});
+}
 
 template <class Task, class Visit>
 void visit_task(Task& task, const Visit& visit) {

@@ -13,6 +13,7 @@ namespace {
 constexpr uid_t kRoot = 0;
 constexpr uint32_t kExternStep = 0xfffffffc;  // SLURM_EXTERN_CONT
 constexpr uint64_t kNsPerMs = 1000000;
+constexpr size_t kMaxTextBytes = 4096;  // of a longer one nothing is told
 constexpr size_t kMaxPythonPathBytes = 32768;  // a longer one stays as it is
 
 template <class Value>
@@ -72,7 +73,7 @@ void take_model_path(spank_t spank) {
 void set_kept_variables(spank_t spank) {
   const State& now = state();
   for (int index : {kOptionShare, kOptionElastic}) {
-    const char* value = now.asked.kept(index);
+    const char* value = value_for_job(index, now.asked.options());
     if (index == kOptionElastic && value[0] == '\0' &&
         asks_for_watching(now.asked.options()))
       value = now.settings.elastic;
@@ -106,13 +107,13 @@ penstock_task_start make_task_start(spank_t spank) {
   message.gid = item<gid_t>(spank, S_JOB_GID, 0);
   message.pid = item<pid_t>(spank, S_TASK_PID, 0);
   message.options = now.asked.options();
-  char text[256];
+  char text[kMaxTextBytes];
   // Without Slurm's plugin the variables are the user's.
   if (is_loaded("gres_gpu.so") &&
       job_variable(spank, gpu_variable(message.step_id), text))
     set_field(message.gpus, text);
   if (job_variable(spank, "SLURM_JOB_NAME", text))
-    set_printable(message.job_name, text);
+    set_utf8(message.job_name, text);
   return message;
 }
 

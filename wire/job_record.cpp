@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/utf8.h"
+
 namespace penstock {
 namespace {
 
@@ -32,7 +34,7 @@ std::string job_kind(std::string_view name, std::string_view command) {
 }
 
 std::string kinds_of_name(std::string_view name) {
-  return without_numbers(name).substr(0, kMaxKindNameBytes) + ":";
+  return std::string(utf8_cut(without_numbers(name), kMaxKindNameBytes)) + ":";
 }
 
 }  // namespace penstock

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/wire_text.h"
+
 namespace penstock {
 namespace {
 
@@ -51,7 +53,7 @@ JobPart part_of(const PlanJob& job, const JobLabel& label,
   JobPart part;
   part.id = job.id;
   part.uid = job.uid;
-  part.name = label.name;
+  part.name = std::string(utf8_cut(label.name, kMaxNameBytes));
   part.started_unix_s = std::max(0.0, label.started_unix_s);
   part.ranks = std::max(1u, job.ranks);
   part.shares = std::max(1u, job.shares);

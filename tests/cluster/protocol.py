@@ -17,13 +17,13 @@ REPORT_TEXT, REPORT_JSON, REPORT_NONE = 1, 2, 3
 BATCH_STEP = 0xFFFFFFFB
 
 _HEADER = "=IHHII"  # magic, version, type, size_bytes, request_id
-_OPTIONS = "4IQ4I256s64s"
+_OPTIONS = "4IQ6I256s64s72s"
 _LAYOUTS = {
-    TASK_START: (_HEADER + "5IiQ64s64s" + _OPTIONS,
+    TASK_START: (_HEADER + "5IiQ64s256s" + _OPTIONS,
                  "job_id step_id task_id uid gid pid callback_ns gpus "
                  "job_name mode report_format threads threads_auto "
-                 "bw_bytes_per_s bw_auto batch weight_milli watch model "
-                 "match"),
+                 "bw_bytes_per_s bw_auto batch weight_milli watch elastic "
+                 "option_reserved model match share"),
     TASK_EXIT: (_HEADER + "3IiQ", "job_id step_id task_id pid exited_ns"),
     STEP_END: (_HEADER + "2I2Q", "job_id step_id launch_ns launch_tasks"),
     JOB_END: (_HEADER + "2I", "job_id reserved"),
@@ -46,6 +46,17 @@ def pack(kind, *fields, request_id=0):
     """A whole message; texts are bytes."""
     layout = _STRUCTS[kind][0]
     return layout.pack(MAGIC, VERSION, kind, layout.size, request_id, *fields)
+
+
+def task_start(**fields):
+    """A whole TASK_START of these fields; texts are bytes, all others 0."""
+    names = _STRUCTS[TASK_START][1]._fields[len(_HEADER_NAMES.split()):]
+    texts = {"gpus", "job_name", "model", "match", "share"}
+    unknown = set(fields) - set(names)
+    if unknown:
+        raise ValueError(f"no field {unknown}")
+    return pack(TASK_START, *(fields.get(name, b"" if name in texts else 0)
+                              for name in names))
 
 
 def size_of(kind):

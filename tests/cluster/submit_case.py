@@ -14,12 +14,13 @@ import embedded
 import slurm_files
 
 # select_ext/job_submit/submission.h
-_LAYOUT = struct.Struct("=4I3Q10IQ64s64s64s32s4IQ4I256s64s2Q128I")
+_LAYOUT = struct.Struct("=4I3Q10IQ64s64s64s32s4IQ6I256s64s72s2Q128I")
 _NAMES = ("magic version size_bytes kind load_ns number sent_ns job_id uid gid "
           "managed nodes tasks_per_node gpus_per_node cpus_per_task "
           "time_limit_min loader_cpu loader_bw_mib_s job_name partition "
           "account gpu_type mode report_format threads threads_auto "
-          "bw_bytes_per_s bw_auto batch weight_milli watch model match "
+          "bw_bytes_per_s bw_auto batch weight_milli watch elastic "
+          "option_reserved model match share "
           "hooks not_sent")
 Submission = namedtuple("Submission", _NAMES)
 SUBMITTED, MODIFIED = 1, 2

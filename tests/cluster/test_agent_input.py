@@ -147,10 +147,10 @@ class Input(agent_case.AgentCase):
         """Announces a managed task, as the plugin does; returns the reply's
         status."""
         user = pwd.getpwnam(self.cluster.user)
-        packet = protocol.pack(
-            protocol.TASK_START, job, 0, 0, user.pw_uid, user.pw_gid, pid, 0,
-            b"", b"short", protocol.MODE_AUTO, protocol.REPORT_NONE, 0, 0, 0,
-            0, 0, 0, 0, b"", b"")
+        packet = protocol.task_start(
+            job_id=job, uid=user.pw_uid, gid=user.pw_gid, pid=pid,
+            job_name=b"short", mode=protocol.MODE_AUTO,
+            report_format=protocol.REPORT_NONE)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
             channel.settimeout(10)
             channel.connect(self.cluster.socket_path)

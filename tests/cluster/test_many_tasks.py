@@ -34,8 +34,10 @@ UNMANAGED = (0, 0)  # none given
 
 
 def start_of(number, pid, given):
-    return protocol.pack(protocol.TASK_START, job_of(number), 0, number, USER,
-                         USER, pid, 0, b"", b"many", *given, *[0] * 7, b"", b"")
+    mode, report = given
+    return protocol.task_start(
+        job_id=job_of(number), task_id=number, uid=USER, gid=USER, pid=pid,
+        job_name=b"many", mode=mode, report_format=report)
 
 
 def exit_of(number, pid):

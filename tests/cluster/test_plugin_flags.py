@@ -70,14 +70,16 @@ class Accepted(FlagsCase):
         self.cluster.srun("true", flags=[
             "--loader=auto", "--loader-threads=3", "--loader-bw=1.5M",
             "--loader-model=res50", "--loader-batch=32", "--loader-weight=2",
-            "--loader-match=dali*", "--loader-report=json"])
+            "--loader-match=dali*", "--loader-report=json",
+            "--loader-share=search", "--loader-elastic=seeded"])
         start = self.start_of()
         self.assertEqual(
             (start.mode, start.threads, start.threads_auto,
              start.bw_bytes_per_s, start.bw_auto, start.model, start.batch,
-             start.weight_milli, start.match, start.report_format),
+             start.weight_milli, start.match, start.report_format,
+             start.share, start.elastic),
             (protocol.MODE_AUTO, 3, 0, 1572864, 0, "res50", 32, 2000, "dali*",
-             protocol.REPORT_JSON))
+             protocol.REPORT_JSON, "search", 2))
 
     def test_no_flag_no_wish(self):
         self.cluster.srun("true")
@@ -140,7 +142,7 @@ class Accepted(FlagsCase):
                                  env={"PENSTOCK_LOADER_SHARE": "other"},
                                  flags=["--loader-share=search"])
         self.assertEqual(done.stdout, "search\n", done.stderr)
-        self.assertEqual(self.start_of().mode, protocol.MODE_AUTO)
+        self.assertEqual(self.start_of().share, "search")
         home = pathlib.Path(self.cluster.home())
         self.batch_script([f"{show} > {home}/batch", f"srun sh -c '{show}' > {home}/step"],
                           ["--loader-share=search2"])
@@ -156,7 +158,7 @@ class Accepted(FlagsCase):
 
     def test_the_choice_of_elastic_workers_reaches_the_job(self):
         self.assertEqual(self.elastic("--loader-elastic=seeded"), "seeded")
-        self.assertEqual(self.start_of().mode, protocol.MODE_AUTO)
+        self.assertEqual(self.start_of().elastic, 2)
         self.assertEqual(self.elastic("--loader-elastic=off",
                                       PENSTOCK_LOADER_ELASTIC="seeded"), "off")
         self.assertEqual(self.elastic("--loader=auto",

@@ -34,7 +34,7 @@ class Messages(cluster_case.ClusterCase):
             (start.step_id, start.task_id, start.uid, start.gid, start.gpus,
              start.job_name),
             (protocol.BATCH_STEP, 0, user.pw_uid, user.pw_gid, "0",
-             "entra??nement"))
+             "entra\u00eenement"))
         self.cluster.wait_job(job)
         self.assertEqual(self.cluster.output(job).split()[0], str(start.pid))
 

@@ -41,6 +41,8 @@ class Share(agent_case.AgentCase):
     def test_both_prepare_and_one_that_is_killed_holds_up_nobody(self):
         first = self.start("first")
         self.wait("the share", self.files)
+        self.assertIn({"name": "loader-share", "value": self.name},
+                      self.job_status(first)["options"])
         second = self.start("second")
         self.wait("both to prepare", lambda: all(
             self.log(name).get("prepared") for name in ("first", "second")))

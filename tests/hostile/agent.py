@@ -96,9 +96,8 @@ def limit(millicores, ends, bytes_per_s):
 def root_only():
     """One message of each type that only root may send, all well-formed."""
     return [
-        protocol.pack(protocol.TASK_START, 4711, 0, 0, 0, 0, 4711, 0,
-                      b"", b"forged", protocol.MODE_AUTO, 0, 0, 0, 0, 0, 0, 0,
-                      0, b"", b""),
+        protocol.task_start(job_id=4711, pid=4711, job_name=b"forged",
+                            mode=protocol.MODE_AUTO),
         protocol.pack(protocol.TASK_EXIT, 4711, 0, 0, 4711, 1),
         protocol.pack(protocol.STEP_END, 4711, 0, 1, 1),
         protocol.pack(protocol.JOB_END, 4711, 0),

@@ -20,6 +20,10 @@ int index_of(const std::string& name) {
 
 const OptionLimits kLimits;
 
+std::string kept(int index, const OptionSet& set) {
+  return penstock::value_for_job(index, set.options());
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -40,13 +44,13 @@ TEST_CASE(
 TEST_CASE("option_set: a share's name is kept for the job") {
   const int share = penstock::kOptionShare;
   OptionSet set;
-  CHECK(set.kept(share) == std::string());
+  CHECK(kept(share, set) == std::string());
   REQUIRE(set.apply_variable(share, "from-variable", kLimits));
-  CHECK(set.kept(share) == std::string("from-variable"));
+  CHECK(kept(share, set) == std::string("from-variable"));
   REQUIRE(set.apply_flag(share, "search.1", kLimits));
   REQUIRE(set.apply_variable(share, "other", kLimits));
   CHECK_FALSE(set.apply_flag(share, "a/b", kLimits));
-  CHECK(set.kept(share) == std::string("search.1"));
+  CHECK(kept(share, set) == std::string("search.1"));
   CHECK(penstock::asks_for_management(set.options()));
 }
 
@@ -54,11 +58,11 @@ TEST_CASE("option_set: the choice of elastic workers is kept for the job") {
   const int elastic = penstock::kOptionElastic;
   OptionSet set;
   REQUIRE(set.apply_variable(elastic, "seeded", kLimits));
-  CHECK(set.kept(elastic) == std::string("seeded"));
+  CHECK(kept(elastic, set) == std::string("seeded"));
   REQUIRE(set.apply_flag(elastic, "off", kLimits));
   CHECK_FALSE(set.apply_flag(elastic, "exactly", kLimits));
-  CHECK(set.kept(elastic) == std::string("off"));
-  CHECK(set.kept(penstock::kOptionWatch) == std::string());
+  CHECK(kept(elastic, set) == std::string("off"));
+  CHECK(kept(penstock::kOptionWatch, set) == std::string());
   CHECK(penstock::asks_for_management(set.options()));
 }
 

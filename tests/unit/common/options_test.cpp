@@ -205,6 +205,11 @@ TEST_CASE("each field of a received message is checked") {
       {"match", [](Options& o) { std::strcpy(o.match, "\x01"); }},
       {"match", [](Options& o) { o.match[9] = 'x'; }},
       {"match", [](Options& o) { std::memset(o.match, 'x', 64); }},
+      {"elastic", [](Options& o) { o.elastic = 4; }},
+      {"reserved", [](Options& o) { o.reserved = 1; }},
+      {"share", [](Options& o) { std::strcpy(o.share, ".a"); }},
+      {"share", [](Options& o) { std::memset(o.share, 'x', 65); }},
+      {"share", [](Options& o) { o.share[9] = 'x'; }},
   };
   for (const Row& row : rows) {
     Options options = good;
@@ -249,13 +254,6 @@ TEST_CASE("a managed job is watched, unless its user refuses") {
   CHECK(asks_for_watching(options));
   REQUIRE(apply("loader", "off", options));
   CHECK_FALSE(asks_for_watching(options));
-}
-
-TEST_CASE("a share does not override --loader=off") {
-  penstock_wire_options options{};
-  REQUIRE(apply("loader", "off", options));
-  REQUIRE(apply("loader-share", "search", options));
-  CHECK(options.mode == PENSTOCK_MODE_OFF);
 }
 
 TEST_CASE("a loader's pattern matches the whole of a name") {

@@ -37,3 +37,44 @@ TEST_CASE("wire_text: bytes after the NUL and control characters are refused") {
   const char control[4] = {'a', '\n', 0, 0};
   CHECK_FALSE(printable_field(control, text));
 }
+
+TEST_CASE("wire_text: UTF-8 is kept, and cut between characters") {
+  char field[8];
+  const auto kept = [&](std::string_view text) {
+    set_utf8(field, text);
+    return std::string(fixed_text(field));
+  };
+  CHECK(kept("\xc3\xa9t\xc3\xa9") == "\xc3\xa9t\xc3\xa9");
+  CHECK(kept("abcdefg\xc3\xa9") == "abcdefg");  // one byte of two fits
+  CHECK(kept("abcdef\xc3\xa9") == "abcdef\xc3\xa9");
+  CHECK(kept("\xf0\x9f\x9a\x80"
+             "abcdef") ==
+        "\xf0\x9f\x9a\x80"
+        "abcd");
+  CHECK(kept("abcdefghi") == "abcdefgh");
+  CHECK(kept("").empty());
+}
+
+TEST_CASE(
+    "wire_text: what is no character of UTF-8, or controls, becomes '?'") {
+  char field[16];
+  struct Row {
+    const char* text;
+    const char* kept;
+  };
+  for (const Row& row : {Row{"a\nb\x7f", "a?b?"}, Row{"\xff\xfe", "??"},
+                         Row{"\xc3", "?"},            // cut
+                         Row{"\xa9x", "?x"},          // a continuation alone
+                         Row{"\xc0\xaf", "??"},       // too long a form
+                         Row{"\xe0\x82\xa9", "???"},  // likewise
+                         Row{"\xf0\x80\x82\xa9", "????"},
+                         Row{"\xed\xa0\x80", "???"},       // half of a pair
+                         Row{"\xf4\x90\x80\x80", "????"},  // beyond U+10FFFF
+                         Row{"\xc2\x9b"
+                             "2J",
+                             "??2J"}}) {  // CSI
+    CAPTURE(row.text);
+    set_utf8(field, row.text);
+    CHECK(fixed_text(field) == row.kept);
+  }
+}

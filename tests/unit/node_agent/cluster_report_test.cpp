@@ -183,7 +183,9 @@ TEST_CASE(
   PlanInput input = node({job(1, CpuSet({0}), 1e30, 1e-30)});
   input.jobs[0].max_bytes_per_s = UINT64_MAX;
   std::map<uint64_t, JobLabel> labels;
-  labels[1] = {.name = "train",
+  std::string name = "x";
+  while (name.size() < 256) name += "\u00e9";  // two bytes
+  labels[1] = {.name = name,
                .model = std::string(1000, 'm'),
                .trainer_reserve_cores = 1e12,
                .mean_rate = 1e30,
@@ -194,6 +196,7 @@ TEST_CASE(
     const TypedBody said = body_of(AgentMessage(JobChanged{1, part}));
     const auto read = read_agent_message(said.type, said.body);
     if (!read) FAIL(read.error().message);
+    CHECK(part.name.size() == 63);  // "x" and whole characters
   }
 }
 

@@ -1,5 +1,7 @@
 #include "node_agent/reporter.h"
 
+#include <cstring>
+
 #include "report/advice.h"
 #include "tests/unit/catch.h"
 
@@ -213,7 +215,8 @@ TEST_CASE("options are reported in the form that the user writes") {
   options.threads = 6;
   options.weight_milli = 500;
   const auto given = options_given(options);
-  REQUIRE(given.size() == 3);
+  REQUIRE(given.size() == 4);
+  CHECK(given[3] == OptionGiven{"loader-share", "search"});
   CHECK(given[0] == OptionGiven{"loader", "auto"});
   CHECK(given[1] == OptionGiven{"loader-threads", "6"});
   CHECK(given[2] == OptionGiven{"loader-weight", "0.5"});
@@ -236,6 +239,7 @@ TEST_CASE("hits of the loader's cache are reported") {
   f.job.ended.add(page);
   const CacheFigures cache = build_report(f.job, f.context, false).cache;
   CHECK(*cache.hits == 6000);
+  std::strcpy(options.share, "search");
   CHECK(*cache.hit_share == Approx(0.75));
   CHECK(*cache.hit_bytes == 600000);
   CHECK(*cache.peer_hits == 1500);
