@@ -11,7 +11,7 @@ namespace penstock {
 struct TextStyle {
   int width = 80;        // columns; 60 to 200, others are clamped
   bool color = false;    // ANSI colours
-  bool unicode = false;  // bars in UTF-8 rather than ASCII
+  bool unicode = false;  // names and bars in UTF-8 rather than ASCII
 };
 
 // Ends with a newline; no line is wider than style.width. Control characters in

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/shown_text.h"
 #include "common/units.h"
 #include "report/render.h"
 #include "report/text.h"
@@ -49,7 +50,7 @@ void render_job(const JobReport& job, Page& page) {
   const CoreFigures& cores = job.cores;
   page.line(
       fmt::format("{:>8} {:<12} {:>7} {:>5} {:>10} {:>10} {:>10} {:>5} {:>4}",
-                  job.job_id, printable(job.job_name).substr(0, 12),
+                  job.job_id, shown_in_columns(job.job_name, 12),
                   figure_text(rate), share_text(ratio(rate, top)),
                   used_of(cores.used_home, cores.granted_home),
                   used_of(cores.used_away, cores.granted_away),

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "common/shown_text.h"
 #include "common/units.h"
 
 namespace penstock {
@@ -34,9 +35,11 @@ const char* tone_code(Page::Tone tone) {
 // Break position of a text wider than width: after the last word that fits, or
 // inside a word that alone is too wide.
 size_t break_at(std::string_view text, size_t width, size_t indent) {
-  if (text.size() <= width) return text.size();
-  size_t space = text.rfind(' ', width);
-  return space == text.npos || space <= indent ? width : space;
+  const size_t fits = bytes_in_columns(text, width);
+  if (fits == text.size()) return fits;
+  const size_t space = text.rfind(' ', fits);
+  const bool is_word = space == text.npos || space <= indent;
+  return is_word ? fits : space;
 }
 
 }  // namespace
@@ -54,7 +57,7 @@ void Page::add(std::string_view ascii, Tone tone) {
 }
 
 void Page::line(std::string_view text, int hang, Tone tone) {
-  std::string rest = printable(text, text.size());
+  std::string rest = shown_text(text, style_.unicode);
   size_t indent = 0;
   while (true) {
     size_t cut = break_at(rest, style_.width, indent);
@@ -74,8 +77,8 @@ void Page::heading(std::string_view text) {
 }
 
 void Page::bar(std::string_view text, double share) {
-  std::string start = printable(text, text.size());
-  int room = style_.width - static_cast<int>(start.size()) - 1;
+  std::string start = shown_text(text, style_.unicode);
+  int room = style_.width - static_cast<int>(columns_of(start)) - 1;
   int cells = std::clamp(static_cast<int>(std::lround(share * room)), 0,
                          std::max(room, 0));
   if (cells == 0) return line(start);

@@ -11,9 +11,9 @@
 
 namespace penstock {
 
-// Collects lines. Added text becomes printable ASCII, so that a name cannot
-// control the terminal; only the page itself adds colours and bars. Lines wider
-// than the page are broken at spaces.
+// Collects lines. Added text is shown_text(), so that a name cannot control the
+// terminal; only the page itself adds colours and bars. Lines wider than the
+// page are broken at spaces.
 class Page {
  public:
   explicit Page(const TextStyle& style);
@@ -39,7 +39,7 @@ class Page {
   std::string take() { return std::move(out_); }
 
  private:
-  void add(std::string_view ascii, Tone tone);
+  void add(std::string_view text, Tone tone);
   void add_line(std::string_view label, std::string_view cells,
                 std::string_view scale, Tone tone);
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "common/units.h"
+#include "common/shown_text.h"
 #include "report/text.h"
 #include "tools/penstock/job_table.h"
 #include "wire/history_row.h"
@@ -46,13 +46,13 @@ std::string count_text(const json& object, const char* key) {
   return figure_text(value);
 }
 
-std::string text(const json& object, const char* key, size_t max_bytes) {
+std::string text(const json& object, const char* key, size_t columns) {
   const json& value = find(object, key);
   if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
     return "-";
   }
   const std::string& all = value.get_ref<const std::string&>();
-  return printable(all, all.size()).substr(0, max_bytes);
+  return shown_in_columns(all, columns);
 }
 
 // Truncated like Slurm's commands do: "OUT_OF_ME+".
@@ -71,7 +71,7 @@ std::string user(const json& job, const UserName& user_name) {
   const json& uid = find(job, "uid");
   if (!uid.is_number_unsigned()) return "-";
   const std::string name = user_name(uid.get<uint32_t>());
-  return printable(name, name.size()).substr(0, 8);
+  return shown_in_columns(name, 8);
 }
 
 void heading(const json& document, Page& page) {

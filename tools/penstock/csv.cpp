@@ -1,17 +1,22 @@
 #include "tools/penstock/csv.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 
-#include "common/units.h"
+#include "common/shown_text.h"
 
 namespace penstock {
 
 std::string csv_text(std::string_view text) {
-  const bool is_formula =
-      !text.empty() &&
-      std::string_view("=+-@").find(text.front()) != std::string_view::npos;
-  return (is_formula ? "'" : "") + printable(text, text.size());
+  // Also as full-width signs.
+  static constexpr std::string_view kSigns[] = {
+      "=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+  const bool is_formula = std::any_of(
+      std::begin(kSigns), std::end(kSigns),
+      [&](std::string_view sign) { return text.starts_with(sign); });
+  return (is_formula ? "'" : "") + shown_text(text);
 }
 
 std::string csv_number(const std::optional<double>& value) {

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// A field from a user's text. Bytes outside printable ASCII become '?'. A text
-// that begins with = + - or @ gets an apostrophe in front, because a
+// A field from a user's text, in UTF-8 as of shown_text(). A text that begins
+// with = + - or @ gets an apostrophe in front, because a
 // spreadsheet would evaluate it as a formula.
 std::string csv_text(std::string_view text);
 // The shortest text without an exponent that reads back as the same number; "":

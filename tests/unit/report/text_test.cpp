@@ -63,7 +63,20 @@ TEST_CASE("lines break at spaces, with an indented continuation") {
 TEST_CASE("a page prints only printable characters") {
   Page page(TextStyle{});
   page.line("a\033[31m\n\tb\x7f\xc3\xa9");
-  CHECK(page.take() == "a?[31m??b???\n");
+  CHECK(page.take() == "a?[31m??b??\n");
+}
+
+TEST_CASE("a page in UTF-8 keeps letters, and breaks between them") {
+  TextStyle style;
+  style.unicode = true;
+  style.width = 60;
+  Page page(style);
+  page.line("\xc3\xa9t\xc3\xa9\033[31m \xe2\x80\xae");
+  CHECK(page.take() == "\xc3\xa9t\xc3\xa9?[31m ?\n");
+  page.line(std::string(60, 'a') + "\xc3\xa9");
+  CHECK(page.take() == std::string(60, 'a') + "\n    \xc3\xa9\n");
+  page.line(std::string(59, 'a') + "\xe5\xad\xa6");  // two columns
+  CHECK(page.take() == std::string(59, 'a') + "\n    \xe5\xad\xa6\n");
 }
 
 TEST_CASE("bars fill the rest of the line") {

@@ -19,6 +19,8 @@ TEST_CASE("fields with separators, quotes or line ends are quoted") {
 
 TEST_CASE("text becomes neither a formula nor a terminal's control sequence") {
   CHECK(csv_text("=cmd|' /C calc'!A0") == "'=cmd|' /C calc'!A0");
+  CHECK(csv_text("\uff1d1+1") == "'\uff1d1+1");  // a full-width sign
+  CHECK(csv_text("\u5b66\u7fd2") == "\u5b66\u7fd2");
   CHECK(csv_text("+1") == "'+1");
   CHECK(csv_text("-1") == "'-1");
   CHECK(csv_text("@SUM(A1)") == "'@SUM(A1)");
