@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <string>
 
+#include "common/job_number.h"
 #include "common/result.h"
 #include "common/slurm_release.h"
 #include "report/summary.h"
@@ -19,20 +21,14 @@ namespace {
 
 constexpr unsigned kDeadline_s = 30;
 
-// One job, or one task of an array, of this cluster.
-struct Chosen {
-  uint32_t id = 0;
-  uint32_t task = NO_VAL;
-
-  slurm_selected_step_t step() const {
-    slurm_selected_step_t it{};
-    it.step_id.job_id = id;
-    it.step_id.step_id = it.step_id.step_het_comp = NO_VAL;
-    it.array_task_id = task;
-    it.het_job_offset = NO_VAL;
-    return it;
-  }
-};
+slurm_selected_step_t step_of(const JobNumber& job) {
+  slurm_selected_step_t it{};
+  it.step_id.job_id = job.first;
+  it.step_id.step_id = it.step_id.step_het_comp = NO_VAL;
+  it.array_task_id = job.task.value_or(NO_VAL);
+  it.het_job_offset = job.component.value_or(NO_VAL);
+  return it;
+}
 
 // Without the newline at its end.
 Result<std::string> text_of(std::istream& in) {
@@ -54,13 +50,14 @@ Result<std::string> text_of(std::istream& in) {
 
 Error not_written() {
   const int error = errno;
+  if (error == 0) return Error{Code::kNotFound, 0, "slurmdbd: no such job"};
   return Error{Code::kUnavailable, 0,
-               std::string("not written: ") +
-                   (error != 0 ? slurm_strerror(error) : "no such job")};
+               std::string("not written: ") + slurm_strerror(error)};
 }
 
-// Errors: kUnavailable  slurmdbd refuses, or does not know the job
-Status write_comment(const Chosen& job, std::string text) {
+// Errors: kNotFound     slurmdbd does not know the job, or not yet
+//         kUnavailable  it refuses, or does not answer
+Status write_comment(const JobNumber& job, std::string text) {
   slurm_conf_t* conf = nullptr;
   if (slurm_load_ctl_conf(0, &conf) != 0) return not_written();
   std::string cluster = conf->cluster_name ? conf->cluster_name : "";
@@ -68,7 +65,7 @@ Status write_comment(const Chosen& job, std::string text) {
   uint16_t flags = 0;
   void* connection = slurmdb_connection_get(&flags);
   if (connection == nullptr) return not_written();
-  slurm_selected_step_t step = job.step();
+  slurm_selected_step_t step = step_of(job);
   slurmdb_job_cond_t condition{};
   condition.db_flags = NO_VAL;
   condition.step_list = slurm_list_create(nullptr);
@@ -96,33 +93,39 @@ int fail(const Error& error, int code) {
   return code;
 }
 
-int run(const Chosen& job) {
+int run(const std::string& number) {
+  const Result<JobNumber> job = parse_job_number(number);
+  if (!job) return fail(job.error(), 2);
+  if (std::max({job->first, job->task.value_or(0),
+                job->component.value_or(0)}) >= NO_VAL) {
+    return fail(invalid(job->text + ": not a number of Slurm's"), 2);
+  }
   Result<std::string> text = text_of(std::cin);
   if (!text) return fail(text.error(), 2);
   ::alarm(kDeadline_s);  // libslurm may wait for ever
   slurm_init(nullptr);
-  Status written = write_comment(job, *std::move(text));
+  Status written = write_comment(*job, *std::move(text));
   slurm_fini();
-  return written ? 0 : fail(written.error(), 1);
+  if (written) return 0;
+  return fail(written.error(), written.error().code == Code::kNotFound ? 3 : 1);
 }
 
 }  // namespace
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  penstock::Chosen job;
+  std::string number;
   CLI::App app{
       "Makes its standard input, one line, the admin comment of an ended job "
-      "in "
-      "Slurm's accounting."};
-  app.add_option("JOBID", job.id, "the job, or the array")
-      ->required()
-      ->check(CLI::Range(uint32_t{1}, NO_VAL - 1));
-  app.add_option("TASK", job.task, "its task");
+      "in Slurm's accounting."};
+  app.add_option("JOBID", number,
+                 "the job as squeue prints it: 4711, 9_1 (task 1 of array 9), "
+                 "20+1 (component 1 of heterogeneous job 20)")
+      ->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return penstock::run(job);
+  return penstock::run(number);
 }

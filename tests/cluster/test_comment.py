@@ -34,7 +34,7 @@ class CommentCluster(test_operators.AccountingCluster):
 
 class Comment(test_nodes.NodesCase):
     cluster_class = CommentCluster
-    cluster_options = {"nodes": 1, "users": len(test_operators.LEVELS)}
+    cluster_options = {"nodes": 2, "users": len(test_operators.LEVELS)}
 
     def setUp(self):
         super().setUp()
@@ -65,6 +65,21 @@ class Comment(test_nodes.NodesCase):
             for number, text in self.cluster.comments(job).items():
                 self.assertEqual(json.loads(text), self.summary(number))
 
+    def test_each_component_of_a_heterogeneous_job_has_its_own(self):
+        lead = self.cluster.sbatch(
+            "#!/bin/sh\n#SBATCH --loader=auto\n#SBATCH hetjob\n"
+            "#SBATCH --loader=auto\nunset PENSTOCK_SOCKET\n"
+            f"exec srun --loader=auto --het-group=0,1 {self.train} "
+            f"--data {self.data} --batch 4 --accelerator-s-per-sample 0.005 "
+            "--duration 3\n", gpus=0)
+        self.addCleanup(self.cluster.cancel, str(lead))
+        wanted = {f"{lead}+0", f"{lead}+1"}
+        self.wait("the comments of both", lambda: wanted == {
+            number for number, text in self.cluster.comments(lead).items()
+            if text}, SOON_S)
+        for number, text in self.cluster.comments(lead).items():
+            self.assertEqual(json.loads(text), self.summary(number))
+
     def test_a_job_without_a_report_keeps_its_comment(self):
         job = self.cluster.sbatch("#!/bin/sh\nsleep 2\n", gpus=0,
                                   flags=["--loader=off"])
@@ -82,9 +97,10 @@ class Comment(test_nodes.NodesCase):
         job = self.submit_training()
         self.cluster.wait_job(job)
         for user, arguments, code, message in (
-                (None, ["4000000"], 1, "no such job"),
+                (None, ["4000000"], 3, "no such job"),
                 (self.cluster.user, [str(job)], 1, "Access/permission denied"),
-                (None, ["x"], 2, "JOBID")):
+                (None, ["x"], 2, "JOBID"),
+                (None, ["9_4294967294"], 2, "not a number")):
             command = " ".join([self.cluster.comment, *arguments])
             done = self.cluster.command("sh", "-c", f"echo text | {command}",
                                         user=user)

@@ -11,6 +11,7 @@
 #include "tools/penstock/controller_client.h"
 #include "tools/penstock/named_profile.h"
 #include "tools/penstock/report_job.h"
+#include "tools/penstock/slurm_job.h"
 #include "wire/history_row.h"
 
 namespace penstock {

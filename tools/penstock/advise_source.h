@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/config.h"
+#include "common/job_number.h"
 #include "common/result.h"
 #include "tools/advise/advice.h"
-#include "tools/penstock/job_number.h"
 
 namespace penstock {
 

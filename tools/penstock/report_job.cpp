@@ -26,6 +26,7 @@
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
 #include "tools/penstock/timeline_csv.h"
+#include "tools/penstock/slurm_job.h"
 #include "tools/penstock/write_page.h"
 
 namespace penstock {

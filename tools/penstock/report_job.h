@@ -4,10 +4,10 @@
 #include <string>
 
 #include "common/config.h"
+#include "common/job_number.h"
 #include "common/result.h"
 #include "report/report.h"
 #include "tools/penstock/command.h"
-#include "tools/penstock/job_number.h"
 
 namespace penstock {
 

@@ -1,7 +1,8 @@
-#include "tools/penstock/job_number.h"
+#include "tools/penstock/slurm_job.h"
 
-#include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string_view>
 
 #include "common/node_list.h"
 #include "common/units.h"
@@ -11,34 +12,7 @@ namespace penstock {
 namespace {
 
 constexpr int kSlurm_ms = 5000;
-constexpr size_t kMostStepBytes = 32;
 constexpr size_t kMostSaidBytes = 120;
-
-// Takes a number from the front of the text; nullopt: there is none.
-std::optional<uint32_t> take_number(std::string_view& text) {
-  uint32_t value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) return std::nullopt;
-  text.remove_prefix(size_t(end - text.data()));
-  return value;
-}
-
-// Takes the mark and a number after it; false: the number is missing.
-bool take_part(char mark, std::string_view& text, bool& found) {
-  if (text.empty() || text.front() != mark) return true;
-  text.remove_prefix(1);
-  found = true;
-  return take_number(text).has_value();
-}
-
-bool is_step(std::string_view text) {
-  return !text.empty() && text.size() <= kMostStepBytes &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                  c == '_' || c == '+';
-         });
-}
 
 // The value of NAME=VALUE in a line of scontrol; "": there is none.
 std::string value_of(const std::string& line, const std::string& name) {
@@ -53,8 +27,11 @@ std::string value_of(const std::string& line, const std::string& name) {
 }
 
 std::optional<uint32_t> whole_number(std::string_view text) {
-  const auto value = take_number(text);
-  return text.empty() ? value : std::nullopt;
+  uint32_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || read != end) return std::nullopt;
+  return value;
 }
 
 Result<KnownJob> by_sacct(const JobNumber& number) {
@@ -70,26 +47,6 @@ Result<KnownJob> by_sacct(const JobNumber& number) {
 }
 
 }  // namespace
-
-Result<JobNumber> parse_job_number(std::string_view text) {
-  JobNumber out;
-  std::string_view rest = text;
-  const auto first = take_number(rest);
-  bool is_of_other = false;
-  const bool is_whole = first && *first > 0 &&
-                        take_part('_', rest, is_of_other) &&
-                        take_part('+', rest, is_of_other);
-  out.text = std::string(text.substr(0, text.size() - rest.size()));
-  if (is_whole && rest.starts_with('.') && is_step(rest.substr(1))) rest = {};
-  if (!is_whole || !rest.empty()) {
-    return invalid(quoted(std::string(text)) +
-                   ": not a job's number; allowed: as squeue prints it, JOBID, "
-                   "JOBID_TASK of an array, JOBID+COMPONENT of a heterogeneous "
-                   "job, each with .STEP or without");
-  }
-  if (!is_of_other) out.id = first;
-  return out;
-}
 
 Result<KnownJob> ask_slurmctld(const JobNumber& number) {
   const Result<std::string> said = doctor::output_of_program(
