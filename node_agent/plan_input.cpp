@@ -115,14 +115,17 @@ PlanJob plan_job(const Node& node, const GpuWatch& gpus, const Job& job,
 
 }  // namespace
 
-std::set<uint64_t> barred_lenders(const Node& node) {
+BarredLenders barred_lenders(const Node& node) {
   const double now_s = double(monotonic_ns()) * kNs;
-  std::set<uint64_t> barred;
+  BarredLenders barred;
   for (const auto& [id, job] : node.registry.jobs()) {
     // A stopped job cannot suffer.
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
     if (job.measured_limit || !job.lending.watch.may_lend(now_s)) {
-      barred.insert(id);
+      barred.to_anybody.insert(id);
+    }
+    if (!job.lending.watch.may_lend_to_guests(now_s)) {
+      barred.to_guests.insert(id);
     }
   }
   return barred;
@@ -133,7 +136,7 @@ PlanInput plan_input(const Node& node, const GpuWatch& gpus) {
   for (PlanJob& entry : input.jobs) {
     if (!node.registry.jobs().at(JobId(entry.id)).observed) continue;
     entry.on_entitlement = true;
-    input.barred_lenders.insert(entry.id);
+    input.barred.to_anybody.insert(entry.id);
   }
   return input;
 }
@@ -152,7 +155,7 @@ PlanInput imagined_input(const Node& node, const GpuWatch& gpus) {
     if (!job.managed || job.tasks.empty()) continue;
     input.jobs.push_back(plan_job(node, gpus, job, shared));
   }
-  input.barred_lenders = barred_lenders(node);
+  input.barred = barred_lenders(node);
   input.idle_cpus = node.idle_cpus();
   return input;
 }

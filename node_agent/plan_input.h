@@ -18,7 +18,7 @@ PlanInput plan_input(const Node& node, const GpuWatch& gpus);
 PlanInput imagined_input(const Node& node, const GpuWatch& gpus);
 
 // Jobs that suffered from lending lately, or measure themselves.
-std::set<uint64_t> barred_lenders(const Node& node);
+BarredLenders barred_lenders(const Node& node);
 
 // True if the job differs from what was planned by more than noise.
 bool has_changed_enough(const Job& job, const PlanJob& planned);

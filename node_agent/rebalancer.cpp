@@ -214,8 +214,15 @@ bool Rebalancer::is_outdated() const {
 // bandwidth).
 void Rebalancer::watch_lenders(uint64_t now_ns) {
   const double now_s = double(now_ns) * 1e-9;
-  std::set<uint64_t> lenders;
-  for (const auto& [cpu, lender] : lender_of_cpu_) lenders.insert(lender);
+  CpuSet of_guests;
+  for (const auto& [id, job] : node_.registry.jobs()) {
+    if (job.loan.gives_way) of_guests = of_guests | job.grant.away_cpus;
+  }
+  std::set<uint64_t> lenders, to_guests;
+  for (const auto& [cpu, lender] : lender_of_cpu_) {
+    lenders.insert(lender);
+    if (of_guests.contains(cpu)) to_guests.insert(lender);
+  }
   bool suffered = false;
   for (auto& [id, job] : node_.registry.jobs()) {
     if (!job.managed || job.tasks.empty() || job.stopped) continue;
@@ -224,6 +231,7 @@ void Rebalancer::watch_lenders(uint64_t now_ns) {
     look.now_s = now_s;
     look.lent = lenders.contains(id);
     look.lent_cpu_s = job.totals.lent_cpu_s;
+    look.to_guest = to_guests.contains(id);
     look.is_rate = job.reports();
     if (!look.is_rate) {
       look.figure = job.lending.probe.got_share(node_.machine.proc, job.tasks);
@@ -235,10 +243,12 @@ void Rebalancer::watch_lenders(uint64_t now_ns) {
     const double unlent = watch.unlent_figure();
     const double lent = watch.lent_figure();
     const LenderWatch::Verdict verdict = watch.look(look);
-    if (verdict != LenderWatch::Verdict::kSuffers) continue;
-    log_info("job {}: {:.3g} {} with its CPUs lent, {:.3g} without: returned",
+    const bool is_by_guests =
+        verdict == LenderWatch::Verdict::kSuffersFromGuests;
+    if (!is_by_guests && verdict != LenderWatch::Verdict::kSuffers) continue;
+    log_info("job {}: {:.3g} {} with its CPUs lent, {:.3g} without: returned{}",
              id, lent, look.is_rate ? "samples/s" : "of the CPU time it wants",
-             unlent);
+             unlent, is_by_guests ? " by guests" : "");
     suffered = true;
   }
   // kMeasure bars the lender without a plan here; is_outdated() then causes

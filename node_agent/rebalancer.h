@@ -87,7 +87,7 @@ class Rebalancer {
   std::map<JobId, PlanJob> planned_;
   CpuSet planned_cpus_;  // held or lent
   CpuSet planned_idle_;
-  std::set<uint64_t> planned_barred_;
+  BarredLenders planned_barred_;
   std::map<int, uint64_t> lender_of_cpu_;
   uint64_t planned_ns_ = 0;
   bool limits_changed_ = false;  // the next sample plans for the new limits

@@ -26,7 +26,8 @@ allocator::RoundingInput rounding_for_guests(
   allocator::RoundingInput rounding = std::move(residents);
   rounding.idle_cpus = input.idle_cpus - lent;
   for (allocator::RoundingJob& job : rounding.jobs) {
-    job.home_cpus = job.home_cpus - lent;
+    const bool is_barred = input.barred.to_guests.contains(job.id);
+    job.home_cpus = is_barred ? CpuSet() : job.home_cpus - lent;
     const double left = double(job.home_cpus.size()) - job.reserve_cores;
     job.granted_cores = std::clamp(job.granted_cores, 0.0, std::max(0.0, left));
   }

@@ -46,16 +46,16 @@ LenderWatch::Verdict LenderWatch::look(const Look& look) {
     unlent_.clear();
     lent_.clear();
   }
-  if (!look.lent) {
-    lent_.clear();
-    uses_.clear();
-  }
+  if (!look.lent) forget_loan();
   if (look.figure && look.lent) keep_last(uses_, is_used ? 1 : 0, kUnlentKept);
   if (!look.lent || !is_used) {
     if (look.figure) keep_last(unlent_, *look.figure, kUnlentKept);
     return Verdict::kGoOn;
   }
-  if (look.figure) keep_last(lent_, *look.figure, kJudged);
+  if (look.figure) {
+    keep_last(lent_, *look.figure, kJudged);
+    used_without_guest_ = look.to_guest ? 0 : used_without_guest_ + 1;
+  }
   if (lent_.size() < kJudged) return Verdict::kGoOn;
   if (unlent_.size() < kBaseline) {
     lent_.clear();
@@ -69,11 +69,28 @@ LenderWatch::Verdict LenderWatch::look(const Look& look) {
   if (is_small || loss <= chance) {
     return Verdict::kGoOn;
   }
+  if (used_without_guest_ < kJudged) {
+    guests_barred_until_s_ = look.now_s + kBarred_s;
+    forget_loan();
+    return Verdict::kSuffersFromGuests;
+  }
   barred_until_s_ = look.now_s + kBarred_s;
+  // Guests may not have been the cause before; the next verdict is on others.
+  guests_barred_until_s_ = barred_until_s_ + kBarred_s;
   // Starts a new baseline, because the job may have become slower by itself.
   unlent_.clear();
   lent_.clear();
   return Verdict::kSuffers;
+}
+
+void LenderWatch::forget_loan() {
+  lent_.clear();
+  uses_.clear();
+  used_without_guest_ = kJudged;
+}
+
+bool LenderWatch::may_lend_to_guests(double now_s) const {
+  return now_s >= guests_barred_until_s_ && may_lend(now_s);
 }
 
 bool LenderWatch::may_lend(double now_s) const {

@@ -16,6 +16,7 @@ class LenderWatch {
     // loan without any belongs to the baseline: a job gets less of a CPU while
     // all are busy than it got beside an idle neighbour.
     double lent_cpu_s = 0;
+    bool to_guest = false;  // a guest is among those
     // The job's performance, higher is better: samples/s, or for a job without
     // progress pages the share of the wanted CPU time that it got. nullopt: no
     // data in this period.
@@ -30,9 +31,11 @@ class LenderWatch {
     // The loss in used periods is statistically significant, and over 2 % of
     // the loan's whole time.
     kSuffers,
+    // The same, while guests were lent its CPUs: these go first.
+    kSuffersFromGuests,
   };
   // Call once a period. After kMeasure or kSuffers, may_lend() is false for a
-  // while.
+  // while; after kSuffersFromGuests, may_lend_to_guests() is.
   Verdict look(const Look& look);
 
   // False until there is a baseline: kBaseline looks without a loan, or
@@ -40,6 +43,8 @@ class LenderWatch {
   // a job that was idle at the last look, as it loses nothing; once it is busy,
   // kMeasure starts a baseline.
   bool may_lend(double now_s) const;
+  // False too for kBarred_s after kSuffersFromGuests.
+  bool may_lend_to_guests(double now_s) const;
 
   double unlent_figure() const;
   double lent_figure() const;
@@ -53,6 +58,8 @@ class LenderWatch {
  private:
   static constexpr size_t kUnlentKept = 30;
 
+  void forget_loan();
+
   std::deque<double> unlent_;
   std::deque<double> lent_;  // in used periods
   std::deque<double> uses_;  // of a loan's last periods: 1, or 0 if unused
@@ -61,6 +68,8 @@ class LenderWatch {
   bool is_idle_ = false;
   std::optional<double> first_look_s_;
   double barred_until_s_ = 0;
+  double guests_barred_until_s_ = 0;
+  size_t used_without_guest_ = kJudged;  // figures of lent_ since a guest's
 };
 
 }  // namespace penstock

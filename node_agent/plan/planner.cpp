@@ -168,7 +168,7 @@ double barred_spare(const PlanInput& input, const std::vector<size_t>& group,
   double spare = 0;
   for (size_t j : group) {
     const PlanJob& job = input.jobs[j];
-    if (!input.barred_lenders.contains(job.id)) continue;
+    if (!input.barred.to_anybody.contains(job.id)) continue;
     const double need = costs[j].ceiling * costs[j].cores_per_rate;
     spare += std::max(0.0, entitled_cores(job) - need);
   }
@@ -191,7 +191,7 @@ allocator::RoundingInput rounding_input(const PlanInput& input,
     entry.near_cpus = job.near_cpus;
     entry.reserve_cores = job.reserve_cores;
     entry.granted_cores = answer.grants[i].cores;
-    if (input.barred_lenders.contains(job.id)) {
+    if (input.barred.to_anybody.contains(job.id)) {
       entry.granted_cores = std::max(entry.granted_cores, entitled_cores(job));
     }
     entry.loader_threads =

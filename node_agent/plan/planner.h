@@ -68,6 +68,14 @@ struct JobNeeds {
 };
 JobNeeds needs_of(const PlanJob& job);
 
+// Lenders that keep their CPUs, because loans harmed them lately.
+struct BarredLenders {
+  std::set<uint64_t> to_anybody;
+  std::set<uint64_t> to_guests;  // they lend to others
+
+  bool operator==(const BarredLenders&) const = default;
+};
+
 struct PlanInput {
   Policy policy = kDefaultPolicy;
   LendAcross lend_across = LendAcross::kAny;
@@ -77,7 +85,7 @@ struct PlanInput {
   // For pools that other nodes share: the entitlement per share; `pools` then
   // holds this node's part. 0 or missing: the pool is not shared.
   std::vector<double> pool_bytes_per_share;
-  std::set<uint64_t> barred_lenders;  // suffered lately: they keep their CPUs
+  BarredLenders barred;
   std::vector<int> numa_node_of_cpu;
   std::vector<int> core_of_cpu;
 };

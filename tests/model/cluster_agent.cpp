@@ -69,11 +69,11 @@ void ClusterAgent::change_jobs() {
   const auto found =
       std::find_if(input_.jobs.begin(), input_.jobs.end(),
                    [&](const PlanJob& job) { return job.id == id; });
-  input_.barred_lenders.erase(id);
+  input_.barred.to_anybody.erase(id);
   if (found != input_.jobs.end()) {
     if (trial_.one_in(2)) {
       *found = random_job(id, found->own_cpus);
-      if (trial_.one_in(4)) input_.barred_lenders.insert(id);
+      if (trial_.one_in(4)) input_.barred.to_anybody.insert(id);
     } else {
       input_.idle_cpus = input_.idle_cpus | found->own_cpus;
       input_.jobs.erase(found);
@@ -222,7 +222,7 @@ void ClusterAgent::check_consent(const PlanInput& input,
   trial_.must(owner != input.jobs.end() && owner->home_cpus.contains(cpu),
               "{}: job {} lends CPU {}, which it does not hold", name_, lender,
               cpu);
-  trial_.must(!input.barred_lenders.contains(lender),
+  trial_.must(!input.barred.to_anybody.contains(lender),
               "{}: job {} lends CPU {}, but is barred", name_, lender, cpu);
   const bool same_user = owner->uid == borrower.uid;
   const bool same_account =

@@ -74,6 +74,16 @@ TEST_CASE("the others' grants are the same with a guest as without") {
   }
 }
 
+TEST_CASE("a lender that guests harmed lends to others only") {
+  PlanInput input = four_cpus({guest(3, 4), job(1, CpuSet({0, 1}), 500, 0.001),
+                               job(2, CpuSet({2, 3}), 2500, 0.001)});
+  input.barred.to_guests = {1};
+  const auto plan = make_plan(input);
+  REQUIRE(plan.ok());
+  CHECK(plan->grants[0].away_cpus.empty());
+  CHECK(plan->grants[2].away_cores == Approx(0.5).margin(0.01));
+}
+
 TEST_CASE("a guest's wish follows its use, up to its user's limit") {
   const auto lent = [](const PlanJob& it) {
     PlanInput input = four_cpus({it});

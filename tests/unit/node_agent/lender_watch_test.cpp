@@ -15,7 +15,9 @@ struct Watched {
   double lent_cpu_s = 0;
   double used_cpu_s = 0.5;  // by others, in a period of a loan
   uint32_t noise = 12345;
-  int measure = 0;  // verdicts so far
+  bool to_guest = false;
+  // Verdicts so far.
+  int measure = 0, from_guests = 0;
 
   // Observes figures in the given band; returns how many verdicts were
   // kSuffers.
@@ -28,9 +30,11 @@ struct Watched {
       now_s += 1;
       if (lent) lent_cpu_s += used_cpu_s;
       const auto verdict =
-          watch.look({now_s, lent, lent_cpu_s, figure + band * part, is_rate});
+          watch.look({now_s, lent, lent_cpu_s, lent && to_guest,
+                      figure + band * part, is_rate});
       suffered += verdict == LenderWatch::Verdict::kSuffers;
       measure += verdict == LenderWatch::Verdict::kMeasure;
+      from_guests += verdict == LenderWatch::Verdict::kSuffersFromGuests;
     }
     return suffered;
   }
@@ -165,4 +169,62 @@ TEST_CASE("a loan that is used now and then is judged by what it costs") {
     }
     CHECK(suffered > 0);
   }
+}
+
+TEST_CASE("a lender that suffers beside guests first bars guests alone") {
+  Watched job;
+  job.look(10, false, 200, 1);
+  job.to_guest = true;
+  CHECK(job.look(int(LenderWatch::kJudged), true, 190, 1) == 0);
+  CHECK(job.from_guests == 1);
+  CHECK(job.watch.may_lend(job.now_s));
+  CHECK_FALSE(job.watch.may_lend_to_guests(job.now_s));
+
+  SECTION("and lends to the others while they do no harm") {
+    job.to_guest = false;
+    CHECK(job.look(int(LenderWatch::kBarred_s) - 1, true, 199, 1) == 0);
+    CHECK_FALSE(job.watch.may_lend_to_guests(job.now_s));
+    job.look(1, true, 199, 1);
+    CHECK(job.watch.may_lend_to_guests(job.now_s));
+  }
+  SECTION("and everybody if it goes on") {
+    job.to_guest = false;
+    CHECK(job.look(int(LenderWatch::kJudged), true, 190, 1) == 1);
+    CHECK_FALSE(job.watch.may_lend(job.now_s));
+    // Guests come back after the others.
+    job.look(int(LenderWatch::kBarred_s), false, 200, 1);
+    CHECK(job.watch.may_lend(job.now_s));
+    CHECK_FALSE(job.watch.may_lend_to_guests(job.now_s));
+    job.look(int(LenderWatch::kBarred_s), false, 200, 1);
+    CHECK(job.watch.may_lend_to_guests(job.now_s));
+  }
+}
+
+TEST_CASE("periods without a figure do not tell guests from others") {
+  Watched job;
+  job.look(10, false, 200, 1);
+  job.to_guest = true;
+  job.look(int(LenderWatch::kJudged) - 1, true, 190, 1);
+  job.to_guest = false;
+  for (int i = 0; i < 20; ++i) {
+    job.now_s += 1;
+    job.lent_cpu_s += 0.5;
+    job.watch.look({.now_s = job.now_s,
+                    .lent = true,
+                    .lent_cpu_s = job.lent_cpu_s,
+                    .is_rate = true});
+  }
+  CHECK(job.look(1, true, 190, 1) == 0);
+  CHECK(job.from_guests == 1);
+}
+
+TEST_CASE("a guest that has left long ago is not the one that harms") {
+  Watched job;
+  job.look(10, false, 200, 1);
+  job.to_guest = true;
+  job.look(20, true, 200, 1);
+  job.to_guest = false;
+  job.look(int(LenderWatch::kJudged), true, 200, 1);
+  CHECK(job.look(int(LenderWatch::kJudged), true, 190, 1) == 1);
+  CHECK(job.from_guests == 0);
 }

@@ -107,7 +107,7 @@ TEST_CASE("Policy=even and a barred lender lend nothing") {
   input.policy = Policy::kEven;
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
   input.policy = Policy::kThroughput;
-  input.barred_lenders = {1};
+  input.barred.to_anybody = {1};
   CHECK(make_plan(input)->grants[1].away_cpus.empty());
 }
 
