@@ -1,7 +1,5 @@
 #include "node_agent/gpu_watch.h"
 
-#include <algorithm>
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/wire_text.h"
@@ -10,33 +8,9 @@
 namespace penstock {
 namespace {
 
-// A job with libpenstock reports by then, and needs no GPU utilization.
-constexpr uint64_t kReportsWithin_ns = 30'000'000'000;
 // A report of GPU use older than this, in periods, is outdated.
 constexpr uint64_t kFreshPeriods = 3;
-
-// The time in which a task's GPUs are looked at for mistakes at its start.
-constexpr uint64_t kNewTask_ns = 300'000'000'000;
-
-bool has_new_task(const Job& job, uint64_t now_ns) {
-  return std::any_of(job.tasks.begin(), job.tasks.end(),
-                     [now_ns](const auto& entry) {
-                       const Task& task = entry.second;
-                       const auto since = task.known_since_ns.find(task.id.tid);
-                       return since == task.known_since_ns.end() ||
-                              now_ns - since->second < kNewTask_ns;
-                     });
-}
-
-bool has_gpus(const Job& job) {
-  return std::any_of(job.tasks.begin(), job.tasks.end(), [](const auto& task) {
-    return gpu_count(fixed_text(task.second.start.gpus)) > 0;
-  });
-}
-
-bool wants_gpu_use(const Job& job, uint64_t now_ns) {
-  return !job.reports() && now_ns - job.started_ns >= kReportsWithin_ns;
-}
+constexpr uint64_t kTryAgain_ns = 600'000'000'000;
 
 }  // namespace
 
@@ -49,6 +23,7 @@ void GpuWatch::look_for_gpus(GrantCause cause) {
 
 void GpuWatch::take(const Result<std::vector<Gpu>>& gpus, GrantCause cause) {
   if (!gpus) {
+    has_gpus_ = false;
     log_info("GPUs: unknown ({}); lent CPUs are chosen by {}",
              gpus.error().message,
              near_gpu_.empty() ? "NUMA node" : "what was found before");
@@ -62,7 +37,7 @@ void GpuWatch::take(const Result<std::vector<Gpu>>& gpus, GrantCause cause) {
     log_warning(
         "GPUs' numbers are not those of /dev/nvidiaN: without "
         "AutoDetect=nvml in gres.conf, CPUs near the wrong GPU may be "
-        "preferred");
+        "preferred, and the use of another one be told");
   }
   if (near_gpu == near_gpu_) return;
   near_gpu_ = std::move(near_gpu);
@@ -77,13 +52,6 @@ CpuSet GpuWatch::cpus_near_gpus_of(const Job& job) const {
   return near;
 }
 
-GpusOfJob GpuWatch::gpus_of(const Job& job) const {
-  const uint64_t now_ns = monotonic_ns();
-  const bool is_watched =
-      wants_use_ && is_fresh(now_ns) && has_new_task(job, now_ns);
-  return gpus_of_lists(is_watched ? use_ : GpuUse(), job.gpu_lists());
-}
-
 bool GpuWatch::is_fresh(uint64_t now_ns) const {
   return now_ns - use_ns_ <=
          kFreshPeriods * node_.config.sample_period_ms * 1'000'000;
@@ -92,15 +60,15 @@ bool GpuWatch::is_fresh(uint64_t now_ns) const {
 void GpuWatch::look_at_use(uint64_t now_ns) {
   wants_use_ = false;
   for (auto& [id, job] : node_.registry.jobs()) {
-    job.gpu_busy.reset();
-    if (!job.managed || job.tasks.empty() || !has_gpus(job)) continue;
-    const bool wants_use = wants_gpu_use(job, now_ns);
-    wants_use_ |= wants_use || has_new_task(job, now_ns);
-    if (wants_use && is_fresh(now_ns)) {
-      job.gpu_busy = mean_use(use_, job.gpu_lists());
-    }
+    job.gpu_use.clear();
+    const CpuSet gpus = job.managed ? job.gpus() : CpuSet();
+    if (gpus.empty()) continue;
+    wants_use_ = true;
+    if (is_fresh(now_ns)) job.gpu_use = use_of(use_, gpus);
   }
-  if (wants_use_ && has_gpus_ && !is_watching_) begin_to_watch();
+  if (wants_use_ && has_gpus_ && !is_watching_ && now_ns >= not_before_ns_) {
+    begin_to_watch();
+  }
 }
 
 void GpuWatch::begin_to_watch() {
@@ -115,8 +83,9 @@ void GpuWatch::begin_to_watch() {
       [this](const Status& ended) {
         is_watching_ = false;
         if (ended) return;
-        has_gpus_ = false;  // not tried again until look_for_gpus()
-        log_info("GPUs' use: unknown ({})", ended.error().message);
+        not_before_ns_ = monotonic_ns() + kTryAgain_ns;
+        log_info("GPUs' use: unknown ({}); tried again in {} minutes",
+                 ended.error().message, kTryAgain_ns / 60'000'000'000);
       });
 }
 

@@ -1,5 +1,5 @@
 // GPU locations, so that loaders are lent CPUs near them, and what GPUs do, for
-// the reports of jobs without progress pages, and for new jobs.
+// the jobs' reports.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 
 #include "node_agent/bounded_child.h"
 #include "node_agent/node.h"
+#include "node_agent/plan/gpu_use.h"
 #include "node_agent/plan/gpus.h"
 
 namespace penstock {
@@ -23,11 +24,8 @@ class GpuWatch {
 
   CpuSet cpus_near_gpus_of(const Job& job) const;
 
-  // without_process: only while look_at_use() watches the GPUs.
-  GpusOfJob gpus_of(const Job& job) const;
-
-  // Sets Job::gpu_busy of each job. Starts to watch the GPUs if a job needs
-  // their use.
+  // Sets Job::gpu_use of each managed job. Watches the GPUs as long as one has
+  // some.
   void look_at_use(uint64_t now_ns);
 
  private:
@@ -41,7 +39,8 @@ class GpuWatch {
   std::map<int, CpuSet> near_gpu_;  // by Slurm's GPU number
   bool has_gpus_ = false;           // NVML reported at least one GPU
   bool is_watching_ = false;        // a child process reports GPU use
-  bool wants_use_ = false;          // a job needs the GPUs' use for its report
+  bool wants_use_ = false;          // a managed job has GPUs
+  uint64_t not_before_ns_ = 0;      // watched; after a failure
   GpuUse use_;
   uint64_t use_ns_ = 0;  // time of the last report
 };

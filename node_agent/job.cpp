@@ -34,12 +34,17 @@ void charge_trainer(Job& job, const LoaderThread& thread) {
   job.last.updated_ns = 0;
 }
 
+void add_pages(const Task& task, PageSums& sums) {
+  for (size_t i = 0; i < task.ranks.size(); ++i) {
+    if (!task.ranks[i].progress) continue;
+    sums.add(*task.ranks[i].progress, {task.start.task_id, uint32_t(i)});
+  }
+}
+
 PageSums Job::pages() const {
   PageSums sums = ended;
   for (const auto& [pid, task] : tasks) {
-    for (const Rank& rank : task.ranks) {
-      if (rank.progress) sums.add(*rank.progress);
-    }
+    add_pages(task, sums);
   }
   return sums;
 }
@@ -88,18 +93,18 @@ uint32_t Job::ranks() const {
   return reporting > 0 ? reporting : std::max(1u, task_count());
 }
 
-std::vector<std::string> Job::gpu_lists() const {
-  std::vector<std::string> lists;
+CpuSet Job::gpus() const {
+  CpuSet gpus;
   for (const auto& [pid, task] : tasks) {
-    lists.emplace_back(fixed_text(task.start.gpus));
+    gpus = gpus | gpu_numbers(fixed_text(task.start.gpus));
   }
-  return lists;
+  return gpus;
 }
 
 uint32_t Job::shares() const {
   size_t gpus = 0;
   for (const auto& [pid, task] : tasks) {
-    gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));
+    gpus = std::max(gpus, gpu_numbers(fixed_text(task.start.gpus)).size());
   }
   // Users control the number of tasks (srun --overcommit). Only the GPUs and
   // the CPUs are Slurm's decision.

@@ -41,6 +41,9 @@ struct Job;
 // turned out to be the trainer's.
 void charge_trainer(Job& job, const LoaderThread& thread);
 
+// Adds what the task's ranks have reported.
+void add_pages(const Task& task, PageSums& sums);
+
 struct RecentRate {
   double time_s = 0;
   double rate = 0;  // samples/s over the observation that ended at time_s
@@ -88,10 +91,10 @@ struct Job {
   Counters last;
   std::deque<RecentRate> rates;  // of the last minute
   Course course;
-  // Share of the time in which its GPUs are busy; nullopt: unknown.
-  std::optional<double> gpu_busy;
+  GpuUse gpu_use;             // what its GPUs do, as far as that is known
   bool is_idle = false;       // it used less than 0.05 cores in the last period
   Pressure pressure_counter;  // the kernel's counters at the last sample
+  double cpu_counter_s = 0;   // likewise
   Totals totals;
   Totals sampled;           // at the last sample; a period uses the difference
   uint64_t sampled_ns = 0;  // CLOCK_MONOTONIC; until the first: start
@@ -133,7 +136,7 @@ struct Job {
   CpuSet task_cpus() const;
   Launch launch() const;
   std::vector<Unit*> units();
-  std::vector<std::string> gpu_lists() const;  // of each task, as Slurm has it
+  CpuSet gpus() const;  // of the tasks, by Slurm's numbers
   // Whether a rank of a running task is such a one.
   template <class IsSuch>
   bool any_rank(const IsSuch& is_such) const {

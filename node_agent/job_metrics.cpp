@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "node_agent/plan/gpus.h"
 
 namespace penstock {
 namespace {
@@ -22,7 +21,7 @@ JobCounters counters_of(const Job& job, const JobReport& report) {
   }
   if (sums.ranks > 0) now.samples = sums.counted.samples;
   if (job.reads.knows_bytes) now.read_bytes = totals.read_bytes;
-  now.gpu_busy_s = totals.gpu_busy_s;
+  if (totals.gpus.watched_s > 0) now.gpu_busy_s = totals.gpus.busy_s;
   now.wall_s = wall_parts_s(report.breakdown);
   now.changes = job.changes.by_cause;
   return now;
@@ -39,14 +38,14 @@ JobMetrics job_metrics(Job& job, const JobReport& report, double now_s) {
     metrics.granted_bytes_per_s = double(job.reads.limit_bytes_per_s);
   }
   metrics.rate = recent_rate(job, now_s, kRate_s);
-  metrics.gpus = gpus_of_lists({}, job.gpu_lists()).all;
+  metrics.gpus = uint32_t(job.gpus().size());
   if (job.imagined) {
     metrics.imagined_borrowed_cores = job.imagined->borrowed_cores;
     metrics.imagined_lent_cores = job.imagined->lent_cores;
   }
   metrics.counters = job.told;
   // A counter that stands still would say that the GPUs are idle.
-  if (!job.gpu_busy) metrics.counters.gpu_busy_s.reset();
+  if (!mean_busy(job.gpu_use)) metrics.counters.gpu_busy_s.reset();
   return metrics;
 }
 

@@ -26,6 +26,14 @@ void add_imagined(const JobReport& report, const Job& job, RunTotals& run) {
   run.would_save_high_s = report.would_have->saved_s->high;
 }
 
+void add_gpus(const Job& job, RunTotals& run) {
+  const GpuTotals& totals = job.totals.gpus;
+  if (!totals.gpus.empty() && totals.known.empty()) return;
+  run.gpu_s = totals.watched_gpu_s;
+  run.gpu_busy_s = totals.busy_gpu_s;
+  run.gpu_idle_s = totals.longest_idle_s;
+}
+
 // Time that threads which count as away spent on the job's own CPUs.
 void take_home(double cpu_s, Totals& totals) {
   totals.home_cpu_s += cpu_s;
@@ -52,8 +60,17 @@ RunTotals run_totals(const JobReport& report, const Job& job) {
     run.home_core_s = job.totals.home_cpu_s;
     run.away_core_s = job.totals.away_cpu_s;
     run.lent_core_s = job.totals.lent_cpu_s;
+    run.guest_core_s = job.guest ? job.totals.away_cpu_s : 0;
+    const CoreFigures& cores = report.cores;
+    // A guest's own CPUs are mostly others'.
+    if (!job.guest && cores.job && cores.used_home && cores.used_trainer) {
+      run.allocated_core_s = *cores.job * breakdown.wall_s;
+      run.used_core_s =
+          (*cores.used_home + *cores.used_trainer) * breakdown.wall_s;
+    }
     add_imagined(report, job, run);
   }
+  add_gpus(job, run);
   if (report.floor_rate && report.ranks > 0) {
     run.floor_samples_per_s = *report.floor_rate / report.ranks;
   }

@@ -18,6 +18,19 @@ constexpr double kAsBusy = 0.5;
 // Affinities that are read of a task's threads.
 constexpr size_t kMostThreads = 256;
 
+// A task without a process on its GPUs later may have done with them.
+constexpr uint64_t kNewTask_ns = 300'000'000'000;
+
+bool has_new_task(const Job& job, uint64_t now_ns) {
+  return std::any_of(job.tasks.begin(), job.tasks.end(),
+                     [now_ns](const auto& entry) {
+                       const Task& task = entry.second;
+                       const auto since = task.known_since_ns.find(task.id.tid);
+                       return since == task.known_since_ns.end() ||
+                              now_ns - since->second < kNewTask_ns;
+                     });
+}
+
 double used_s(const LoaderThread& thread) {
   return thread.charged.home_s + thread.charged.away_s;
 }
@@ -208,9 +221,10 @@ LaunchWindow LaunchDoctor::window_of(const Job& job, const Begin& begin,
   }
   window.compute_threads = compute_threads(job);
   window.near_gpus = gpus_.cpus_near_gpus_of(job);
-  const GpusOfJob gpus = gpus_.gpus_of(job);
-  window.gpus = gpus.all;
-  window.gpus_without_process = gpus.without_process;
+  window.gpus = uint32_t(job.gpus().size());
+  if (has_new_task(job, now.time_ns)) {
+    window.gpus_without_process = without_process(job.gpu_use);
+  }
   if (begin.user_s && now.user_s) {
     window.outside_cores =
         outside_cores(job, (*now.user_s - *begin.user_s) / seconds,

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/wire_text.h"
 #include "node_agent/home_finder.h"
 
 namespace penstock {
@@ -39,11 +40,11 @@ bool Node::observes(JobId job) const {
 // A user cannot refuse: the partition's jobs hold CPUs that others hold too.
 bool Node::takes_as_guest(const Job& job) const {
   if (!config.away_yields || !job.loan.may_give_way) return false;
-  const auto gpus = job.gpu_lists();
-  if (!std::all_of(gpus.begin(), gpus.end(),
-                   [](const std::string& list) { return list.empty(); })) {
-    return false;
-  }
+  const bool has_gpus =
+      std::any_of(job.tasks.begin(), job.tasks.end(), [](const auto& task) {
+        return !fixed_text(task.second.start.gpus).empty();
+      });
+  if (has_gpus) return false;
   const auto& partitions = config.guests.partitions;
   return (config.guests.if_asked && job.options.mode == PENSTOCK_MODE_GUEST) ||
          std::find(partitions.begin(), partitions.end(),

@@ -30,6 +30,12 @@ struct NvmlUtilization {  // percent
   unsigned int memory;
 };
 
+struct NvmlMemory {  // bytes; version 1 of the call: reserved ones are used
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
 struct Nvml {
   NvmlReturn (*init)() = nullptr;
   NvmlReturn (*count)(unsigned int* count) = nullptr;
@@ -37,6 +43,7 @@ struct Nvml {
   NvmlReturn (*pci_info)(NvmlDevice device, NvmlPciInfo* info) = nullptr;
   NvmlReturn (*minor)(NvmlDevice device, unsigned int* number) = nullptr;
   NvmlReturn (*utilization)(NvmlDevice device, NvmlUtilization* use) = nullptr;
+  NvmlReturn (*memory)(NvmlDevice device, NvmlMemory* memory) = nullptr;
   // Null: a driver that does not list processes. With *count 0 it only counts.
   NvmlReturn (*processes)(NvmlDevice device, unsigned int* count,
                           void* infos) = nullptr;
@@ -71,6 +78,7 @@ Result<Nvml> load(const std::string& name) {
       !resolve(library, "nvmlDeviceGetPciInfo_v3", nvml.pci_info) ||
       !resolve(library, "nvmlDeviceGetMinorNumber", nvml.minor) ||
       !resolve(library, "nvmlDeviceGetUtilizationRates", nvml.utilization) ||
+      !resolve(library, "nvmlDeviceGetMemoryInfo", nvml.memory) ||
       !resolve(library, "nvmlErrorString", nvml.error_text)) {
     return Error{Code::kUnavailable, 0, last_dl_error()};
   }
@@ -139,13 +147,17 @@ Result<std::vector<Gpu>> ask(const std::string& library) {
   return gpus;
 }
 
-// Some GPUs and MIG instances report neither.
+// Some GPUs and MIG instances do not report all of it.
 GpuState state_of(const Nvml& nvml, NvmlDevice device) {
   constexpr NvmlReturn kInsufficientSize = 7;
   GpuState state;
   NvmlUtilization now{};
   if (nvml.utilization(device, &now) == 0) {
     state.busy = std::min(1.0, now.gpu / 100.0);
+  }
+  NvmlMemory memory{};
+  if (nvml.memory(device, &memory) == 0) {
+    state.memory = {memory.used, memory.total};
   }
   unsigned int count = 0;
   const NvmlReturn counted =
@@ -170,7 +182,7 @@ void write_use(const std::string& library, uint64_t period_ms, int out) {
   const timespec period{time_t(period_ms / 1000),
                         long(period_ms % 1000) * 1'000'000};
   while (true) {
-    // At most PIPE_BUF bytes, so the write is atomic.
+    // The pipe blocks: all is written, or the parent is gone.
     const std::string text = driver ? format_gpu_use(use_now(*driver))
                                     : kFailed + driver.error().message;
     if (::write(out, text.data(), text.size()) < 0 || !driver) return;

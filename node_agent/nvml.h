@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "node_agent/bounded_child.h"
+#include "node_agent/plan/gpu_use.h"
 #include "node_agent/plan/gpus.h"
 
 namespace penstock {
@@ -24,8 +25,8 @@ void find_gpus(BoundedChildren& children, const std::string& library,
                uint64_t deadline_ms,
                std::function<void(Result<std::vector<Gpu>>)> callback);
 
-// Calls use() with the GPUs' utilization each period; NVML averages over the
-// last second or less. Stops when use() returns false or a call fails, then
+// Calls use() with what the GPUs do each period; NVML averages over the last
+// second or less. Stops when use() returns false or a call fails, then
 // calls ended() once: with Done, or with find_gpus()' errors.
 void watch_gpus(BoundedChildren& children, const std::string& library,
                 uint64_t period_ms, std::function<bool(const GpuUse& use)> use,

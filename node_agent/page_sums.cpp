@@ -22,7 +22,23 @@ PageCounters PageCounters::since(const PageCounters& earlier) const {
 
 #undef NOTHING
 
-void PageSums::add(const Progress& page) {
+namespace {
+
+double active_s_of(const Progress& page) {
+  return double(page.updated_ns - std::min(page.updated_ns, page.started_ns)) *
+         1e-9;
+}
+
+RankWait wait_of(const Progress& page, const RankId& rank) {
+  const double share = double(page.wait_ns) * 1e-9 / active_s_of(page);
+  RankWait wait{rank, std::min(1.0, share), {}};
+  wait.counted.add(page);
+  return wait;
+}
+
+}  // namespace
+
+void PageSums::add(const Progress& page, const RankId& rank) {
   Progress bounded = page;
   bounded.peer = std::min(page.peer, page.cached);
   bounded.peer_bytes = std::min(page.peer_bytes, page.cached_bytes);
@@ -31,9 +47,11 @@ void PageSums::add(const Progress& page) {
   first_ns =
       first_ns == 0 ? page.started_ns : std::min(first_ns, page.started_ns);
   last_ns = std::max(last_ns, page.updated_ns);
-  active_s +=
-      double(page.updated_ns - std::min(page.updated_ns, page.started_ns)) *
-      1e-9;
+  active_s += active_s_of(page);
+  if (active_s_of(page) >= kWatched_s) {
+    const RankWait wait = wait_of(page, rank);
+    if (!slowest || slowest->share < wait.share) slowest = wait;
+  }
   if (page.data_samples > 0 && page.cache_samples > 0) {
     held_samples = double(std::min(page.cache_samples, page.data_samples));
     held_share = held_samples / double(page.data_samples);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "node_agent/pages.h"
 
@@ -18,6 +19,18 @@ struct PageCounters {
   PageCounters since(const PageCounters& earlier) const;
 };
 
+// A process of a task: torchrun starts several.
+struct RankId {
+  uint32_t task = 0;     // Slurm's number
+  uint32_t process = 0;  // of the task, in the order of its pages
+};
+
+struct RankWait {
+  RankId rank;
+  double share = 0;  // of its time, waited for data
+  PageCounters counted;
+};
+
 struct PageSums {
   PageCounters counted;
   double ranks = 0;
@@ -27,8 +40,12 @@ struct PageSums {
   double held_share = 0;    // cached share of the data set, as in the
   double held_samples = 0;  // last page that reports it
   bool replaying = false;
+  // The rank that waits the largest share of its time, of those watched for
+  // kWatched_s at least.
+  std::optional<RankWait> slowest;
+  static constexpr double kWatched_s = 10;
 
-  void add(const Progress& page);
+  void add(const Progress& page, const RankId& rank = {});
   // Mean number of ranks that reported at the same time, at least 1. Ranks may
   // start late, end early, or follow each other.
   double ranks_at_once() const;

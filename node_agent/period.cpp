@@ -26,7 +26,9 @@ void set_shares_without_pages(const Job& job, TimelinePoint& point) {
     spent.io_pressure_s =
         seconds(before.pressure->io_us, job.totals.pressure->io_us);
   }
-  if (job.gpu_busy) spent.gpu_busy_s = *job.gpu_busy * point.duration_s;
+  if (const auto busy = mean_busy(job.gpu_use)) {
+    spent.gpu_busy_s = *busy * point.duration_s;
+  }
   set_shares(point, attribute(spent));
 }
 

@@ -52,7 +52,7 @@ void ProfileLoader::take(Job& job, Profile profile) const {
     // A profile's file is read asynchronously: the job's tasks may have ended.
     size_t gpus = 1;
     for (const auto& [id, task] : job.tasks)
-      gpus = std::max(gpus, gpu_count(fixed_text(task.start.gpus)));
+      gpus = std::max(gpus, gpu_numbers(fixed_text(task.start.gpus)).size());
     described.gpus = static_cast<int>(gpus) * described.nodes;
   }
   if (auto prediction = predict(profile)) {

@@ -42,7 +42,7 @@ TimeSpent time_spent(const Job& job, const PageSums& sums,
   spent.wall_s = run_s;
   spent.cpu_pressure_s = pressure.cpu_s;
   spent.io_pressure_s = pressure.io_s;
-  spent.gpu_busy_s = job.totals.gpu_busy_s;
+  if (job.totals.gpus.watched_s > 0) spent.gpu_busy_s = job.totals.gpus.busy_s;
   if (!(sums.ranks > 0)) return spent;
   const double ranks = sums.ranks_at_once();
   const PageCounters& counted = sums.counted;
@@ -199,6 +199,38 @@ CoreFigures cores_of(const Job& job, const ReportContext& context,
   return cores;
 }
 
+std::optional<SlowestRank> slowest_rank(const PageSums& sums,
+                                        const std::string& node) {
+  if (!sums.slowest || !(sums.active_s > 0)) return std::nullopt;
+  SlowestRank out;
+  out.node = node;
+  out.task = sums.slowest->rank.task;
+  out.process = sums.slowest->rank.process;
+  out.waited = sums.slowest->share;
+  out.mean = std::min(1.0, sums.counted.wait_ns * kNs / sums.active_s);
+  const PageCounters& counted = sums.slowest->counted;
+  if (counted.fetch_ns + counted.prep_ns > 0) {
+    out.for_storage = counted.fetch_ns > counted.prep_ns;
+  }
+  return out;
+}
+
+GpuFigures gpus_of(const Job& job) {
+  const GpuTotals& totals = job.totals.gpus;
+  GpuFigures gpus;
+  gpus.count = uint32_t(totals.gpus.size());
+  gpus.known = uint32_t(totals.known.size());
+  if (totals.watched_s > 0) {
+    gpus.use = totals.busy_s / totals.watched_s;
+    gpus.longest_idle_s = totals.longest_idle_s;
+  }
+  if (totals.memory) {
+    gpus.memory_used_bytes = double(totals.memory->used_bytes);
+    gpus.memory_bytes = double(totals.memory->bytes);
+  }
+  return gpus;
+}
+
 BandwidthFigures bandwidth_of(const Job& job, const ReportContext& context,
                               uint32_t ranks, double run_s) {
   BandwidthFigures bandwidth;
@@ -326,6 +358,8 @@ JobReport build_report(const Job& job, const ReportContext& context,
   report.breakdown = attribute(time_spent(job, sums, report.pressure, run_s));
   report.cores =
       cores_of(job, context, sums, report.ceiling, report.ranks, run_s);
+  report.gpus = gpus_of(job);
+  report.slowest_rank = slowest_rank(sums, report.node);
   report.bandwidth = bandwidth_of(job, context, report.ranks, run_s);
   report.cache = cache_of(sums);
   report.changes = job.changes.list;

@@ -37,10 +37,8 @@ void add_granted(Job& job, double granted_s) {
       job.missing.cores * granted_s;
   totals.granted_bytes += double(job.reads.limit_bytes_per_s) * granted_s;
   if (job.imagined) job.imagined_totals.add(*job.imagined, granted_s);
-  if (job.gpu_busy) {
-    totals.gpu_busy_s =
-        totals.gpu_busy_s.value_or(0) + *job.gpu_busy * granted_s;
-  }
+  // A suspended job cannot use them.
+  totals.gpus.add(job.gpus(), job.stopped ? GpuUse() : job.gpu_use, granted_s);
 }
 
 }  // namespace
@@ -144,7 +142,11 @@ Counters Sampler::count(Job& job, const std::string& device,
     const Task& any = job.tasks.begin()->second;
     if (auto used = backend_.cpu_usage_ns(any.accounted_path);
         !any.accounted_path.empty() && used) {
-      now.job_cpu_s = double(*used) * kNs;
+      // The kernel counts from the group's creation, which may come again.
+      const double counter_s = double(*used) * kNs;
+      const double grown_s = counter_s - job.cpu_counter_s;
+      now.job_cpu_s += grown_s >= 0 ? grown_s : counter_s;
+      job.cpu_counter_s = counter_s;
     }
   }
   const auto bytes = device.empty() ? Result<uint64_t>(invalid("no device"))

@@ -182,9 +182,7 @@ void TaskLifecycle::end_task(JobId job_id, pid_t pid, uint64_t exited_ns) {
     (void)rank.read(job->options.batch);
   }
   job->note_widest();
-  for (Rank& rank : task.ranks) {
-    if (rank.progress) job->ended.add(*rank.progress);
-  }
+  add_pages(task, job->ended);
   task.ranks.clear();        // job->ended counts them from now on
   job->last.updated_ns = 0;  // the page sums lose this task
   node_.machine.loop.forget(task.pidfd.get());

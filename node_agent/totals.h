@@ -9,6 +9,7 @@
 #include "cgroup/backend.h"
 #include "node_agent/page_sums.h"
 #include "node_agent/plan/attribution.h"
+#include "node_agent/plan/gpu_use.h"
 #include "report/report.h"
 
 namespace penstock {
@@ -31,7 +32,7 @@ struct Totals {
   double granted_bytes = 0;  // integral of the bandwidth limit
   double read_bytes = 0;     // meaningful if PoolReads::knows_bytes
   std::optional<Pressure> pressure;
-  std::optional<double> gpu_busy_s;  // averaged over the job's GPUs
+  GpuTotals gpus;
 };
 
 // CPU time used between two readings of Totals, in seconds. home + away +

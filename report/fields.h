@@ -97,6 +97,16 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("lent_by", it.lent_by, {kMaxLentBy, true});
 }
 
+template <class Visitor, ConstOrNot<GpuFigures> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("count", it.count);
+  visit("known", it.known);
+  visit("use", it.use);
+  visit("longest_idle_s", it.longest_idle_s);
+  visit("memory_used_bytes", it.memory_used_bytes);
+  visit("memory_bytes", it.memory_bytes);
+}
+
 template <class Visitor, ConstOrNot<BandwidthFigures> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("pool", it.pool);
@@ -183,6 +193,16 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("unknown", it.unknown);
 }
 
+template <class Visitor, ConstOrNot<SlowestRank> Struct>
+void visit_fields(Visitor& visit, Struct& it) {
+  visit("node", it.node);
+  visit("task", it.task);
+  visit("process", it.process);
+  visit("waited", it.waited);
+  visit("mean", it.mean);
+  visit("for_storage", it.for_storage);
+}
+
 template <class Visitor, ConstOrNot<NodePart> Struct>
 void visit_fields(Visitor& visit, Struct& it) {
   visit("node", it.node);
@@ -224,6 +244,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("breakdown", it.breakdown);
   visit("pressure", it.pressure, {.optional = true});
   visit("cores", it.cores);
+  visit("gpus", it.gpus, {.optional = true});
   visit("bandwidth", it.bandwidth);
   visit("cache", it.cache, {.optional = true});
   visit("changes", it.changes, {kMaxGrantChanges});
@@ -232,6 +253,7 @@ void visit_fields(Visitor& visit, Struct& it) {
   visit("what_if", it.what_if, {.optional = true});
   visit("would_have", it.would_have, {.optional = true});
   visit("launch_problems", it.launch_problems, {kLaunchFaultCount, true});
+  visit("slowest_rank", it.slowest_rank, {.optional = true});
   visit("nodes", it.nodes, {kMaxReportNodes, true});
   visit("recommend_after_s", it.recommend_after_s);
   visit("notes", it.notes, {kMaxReportNotes});

@@ -115,10 +115,6 @@ void intro(Markup& page, const JobReport& report, bool together) {
 
 void changes_table(Markup& page, const JobReport& report,
                    const DrawnCourse& course) {
-  if (report.changes.empty()) {
-    page.element("p", "The grant did not change.");
-    return;
-  }
   const bool together = report.changes.size() > kToldChanges;
   intro(page, report, together);
   std::vector<Cells> rows;

@@ -52,7 +52,7 @@ const char* tone(const std::string& verdict) {
 
 void opening(Markup& page, const JobReport& report) {
   page.open("h1");
-  page.text(fmt::format("Job {} ", report.job_id));
+  page.text(fmt::format("Job {} ", number_text(report)));
   page.element("bdi", report.job_name);
   page.close();
   std::string text = verdict(report);
@@ -97,20 +97,31 @@ void body(Markup& page, const JobReport& report, const DrawnCourse& course) {
   nodes_table(page, report);
   page.element("h2", "Where the time went");
   breakdown_bar(page, report);
+  if (report.slowest_rank && report.slowest_rank->stands_out()) {
+    page.element("p", slowest_rank_text(*report.slowest_rank) + ".");
+  }
   course_note(page, report, course);
   breakdown_course(page, course);
-  page.element("h2", "Cores: granted and used");
-  cores_course(page, report, course);
-  cores_table(page, report);
+  if (report.knows_cores()) {
+    page.element("h2", "Cores: granted and used");
+    cores_course(page, report, course);
+    cores_table(page, report);
+  }
   would_have_section(page, report);
-  page.element("h2", "Storage bandwidth: granted and used");
-  bandwidth_course(page, report, course);
-  bandwidth_table(page, report.bandwidth);
-  page.element("h2", "Grant changes");
-  changes_table(page, report, course);
-  page.element("h2", "Predicted and measured");
-  rates_course(page, report, course);
-  rates_table(page, report);
+  if (report.knows_bandwidth()) {
+    page.element("h2", "Storage bandwidth: granted and used");
+    bandwidth_course(page, report, course);
+    bandwidth_table(page, report.bandwidth);
+  }
+  if (!report.changes.empty()) {
+    page.element("h2", "Grant changes");
+    changes_table(page, report, course);
+  }
+  if (report.knows_rate()) {
+    page.element("h2", "Predicted and measured");
+    rates_course(page, report, course);
+    rates_table(page, report);
+  }
   what_if_section(page, report);
   quality_section(page, report);
 }

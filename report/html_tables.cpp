@@ -121,8 +121,9 @@ void facts_section(Markup& page, const JobReport& report) {
   page.open("table", {{"class", "facts"}});
   page.element("caption", "The job");
   page.open("tbody");
+  if (report.gpus.count > 0) fact(page, "GPUs", gpus_text(report.gpus));
   fact(page, "node", report.node);
-  fact(page, "user", fmt::format("uid {}", report.user_id));
+  fact(page, "user", user_text(report));
   fact(page, "started", date_text(report.start_unix_s));
   fact(page, report.running ? "running" : "ended", end_text(report));
   fact(page, "size",

@@ -161,6 +161,41 @@ CoreFigures cores_of(const Parts& parts) {
   return out;
 }
 
+// The one that waits most of all nodes' slowest ones, beside the mean of all
+// ranks.
+std::optional<SlowestRank> slowest_rank_of(const Parts& parts) {
+  std::optional<SlowestRank> out;
+  double waited = 0, ranks = 0;
+  for (const JobReport& part : parts) {
+    const std::optional<SlowestRank>& it = part.slowest_rank;
+    if (!it) continue;
+    waited += it->mean * ranks_of(part);
+    ranks += ranks_of(part);
+    if (!out || out->waited < it->waited) out = it;
+  }
+  if (out) out->mean = waited / ranks;
+  return out;
+}
+
+// The mean over all GPUs, and the node with the most memory in use of one.
+GpuFigures gpus_of(const Parts& parts) {
+  GpuFigures out;
+  double used = 0;
+  for (const JobReport& part : parts) {
+    const GpuFigures& it = part.gpus;
+    out.count += it.count;
+    out.known += it.known;
+    if (it.use) used += *it.use * it.known;
+    out.longest_idle_s = std::max(out.longest_idle_s, it.longest_idle_s);
+    if (out.memory_used_bytes < it.memory_used_bytes) {
+      out.memory_used_bytes = it.memory_used_bytes;
+      out.memory_bytes = it.memory_bytes;
+    }
+  }
+  if (out.known > 0) out.use = used / out.known;
+  return out;
+}
+
 BandwidthFigures bandwidth_of(const Parts& parts) {
   BandwidthFigures out = parts.front().bandwidth;  // the pool
   const bool is_common = std::all_of(
@@ -405,6 +440,8 @@ JobReport merge_reports(std::vector<JobReport> parts) {
   out.pressure.io_s =
       mean_of(parts, [](const JobReport& part) { return part.pressure.io_s; });
   out.cores = cores_of(parts);
+  out.gpus = gpus_of(parts);
+  out.slowest_rank = slowest_rank_of(parts);
   out.bandwidth = bandwidth_of(parts);
   out.cache = cache_of(parts);
   out.timeline = timeline_of(parts);

@@ -14,11 +14,13 @@ constexpr size_t kShownChanges = 20;  // the latest ones; JSON has all
 
 void render_head(const JobReport& report, Page& page) {
   page.line(fmt::format("Job {} \"{}\" on {}, {} rank{}, policy {}",
-                        report.job_id, report.job_name, report.node,
+                        number_text(report), report.job_name, report.node,
                         report.ranks, report.ranks == 1 ? "" : "s",
                         report.policy.empty() ? "-" : report.policy),
             4, Page::Tone::kHeading);
-  page.line(fmt::format("  started {}, {} {}", date_text(report.start_unix_s),
+  if (report.gpus.count > 0) page.line("  GPUs: " + gpus_text(report.gpus));
+  page.line(fmt::format("  of {}, started {}, {} {}", user_text(report),
+                        date_text(report.start_unix_s),
                         report.running ? "running for" : "ran",
                         duration_text(report.run_s())));
   if (report.running) {
@@ -106,6 +108,11 @@ void part_row(const char* label, const TimePart& part, int permille,
            permille / 1000.0);
 }
 
+void render_slowest_rank(const JobReport& report, Page& page) {
+  if (!report.slowest_rank || !report.slowest_rank->stands_out()) return;
+  page.line("  " + slowest_rank_text(*report.slowest_rank), 4);
+}
+
 void render_breakdown(const JobReport& report, Page& page) {
   const Breakdown& breakdown = report.breakdown;
   page.heading("Wall time, averaged over the ranks: " +
@@ -121,6 +128,7 @@ void render_breakdown(const JobReport& report, Page& page) {
     }
   }
   part_row("unattributed", {breakdown.unattributed_s, ""}, shares.back(), page);
+  render_slowest_rank(report, page);
   for (const WallPartNames& it : kWallParts) {
     source_line(fmt::format("{} from", it.text),
                 breakdown.parts[it.part].method, page);
@@ -159,7 +167,6 @@ void render_change(const JobReport& report, const GrantChange& change,
 
 void render_changes(const JobReport& report, Page& page) {
   page.heading("Grant changes, with time since the start");
-  if (report.changes.empty()) page.line("  none");
   size_t hidden = report.changes.size() > kShownChanges
                       ? report.changes.size() - kShownChanges
                       : 0;
@@ -246,14 +253,14 @@ std::string render_text(const JobReport& report, const TextStyle& style) {
   render_verdict(report, page);
   render_launch(report, page);
   render_nodes(report, page);
-  render_rates(report, page);
+  if (report.knows_rate()) render_rates(report, page);
   render_breakdown(report, page);
   render_timeline(report, page);
-  render_cores(report, page);
+  if (report.knows_cores()) render_cores(report, page);
   render_would_have(report, page);
-  render_bandwidth(report.bandwidth, page);
+  if (report.knows_bandwidth()) render_bandwidth(report.bandwidth, page);
   render_cache(report.cache, page);
-  render_changes(report, page);
+  if (!report.changes.empty()) render_changes(report, page);
   render_advice(report, page);
   render_quality(report, page);
   return page.take();

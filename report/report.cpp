@@ -94,6 +94,44 @@ std::optional<double> prediction_error(
   return predicted->value / measured->value - 1;
 }
 
+bool SlowestRank::stands_out() const {
+  constexpr double kLeast = 0.05, kTimes = 1.5;
+  return waited - mean >= kLeast && waited >= kTimes * mean;
+}
+
+std::string slowest_rank_text(const SlowestRank& rank) {
+  std::string text = fmt::format(
+      "process {} of task {} on {} waits for data for {:.0f}% of its time, the "
+      "mean of all ranks is {:.0f}%",
+      rank.process + 1, rank.task, rank.node, rank.waited * 100,
+      rank.mean * 100);
+  if (rank.for_storage) {
+    text +=
+        *rank.for_storage ? ": most of it for storage" : ": most of it for CPU";
+  }
+  return text;
+}
+
+bool JobReport::knows_rate() const {
+  const auto is_known = [](const Compared& it) {
+    return it.predicted || it.corrected || it.measured;
+  };
+  return is_known(ceiling) || is_known(throughput) || floor_rate;
+}
+
+bool JobReport::knows_cores() const {
+  return cores.allocated || cores.granted_home || cores.used_home ||
+         cores.used_away || cores.used_trainer || cores.demand;
+}
+
+bool JobReport::knows_bandwidth() const {
+  return bandwidth != BandwidthFigures();
+}
+
+void JobReport::add_note(std::string note) {
+  if (notes.size() < kMaxReportNotes) notes.push_back(std::move(note));
+}
+
 double JobReport::run_s() const {
   return std::max(0.0, end_unix_s.value_or(updated_unix_s) - start_unix_s);
 }

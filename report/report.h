@@ -225,6 +225,19 @@ struct CoreFigures {
   friend bool operator==(const CoreFigures&, const CoreFigures&) = default;
 };
 
+// The job's GPUs on this node. All but the count is what the driver says.
+struct GpuFigures {
+  uint32_t count = 0;         // that Slurm gave
+  uint32_t known = 0;         // of these, whose use is known
+  std::optional<double> use;  // share of the time in which a kernel ran, 0 to 1
+  // The longest time in which no kernel was seen on one of them.
+  std::optional<double> longest_idle_s;
+  std::optional<double> memory_used_bytes;  // the most on one of them
+  std::optional<double> memory_bytes;       // that one's memory
+
+  friend bool operator==(const GpuFigures&, const GpuFigures&) = default;
+};
+
 // Storage bandwidth, bytes/s.
 struct BandwidthFigures {
   std::string pool;  // "": the job's files are in no configured pool
@@ -349,6 +362,25 @@ struct SlowestNode {
   friend bool operator==(const SlowestNode&, const SlowestNode&) = default;
 };
 
+// The rank that waits for data for the largest share of its time.
+struct SlowestRank {
+  std::string node;
+  uint32_t task = 0;     // Slurm's number
+  uint32_t process = 0;  // of the task's; 0: the first
+  double waited = 0;     // share of its time, 0 to 1
+  double mean = 0;       // of all ranks
+  // More for storage than for CPU; nullopt: its loader does not tell.
+  std::optional<bool> for_storage;
+
+  // Far from the mean, so that the others wait for this one.
+  bool stands_out() const;
+
+  friend bool operator==(const SlowestRank&, const SlowestRank&) = default;
+};
+// "process 1 of task 5 on c2 waits for data for 41% of its time, the mean of
+// all ranks is 12%: most of it for storage".
+std::string slowest_rank_text(const SlowestRank& rank);
+
 // One node's part of a job that ran on several.
 struct NodePart {
   std::string node;
@@ -367,8 +399,12 @@ struct NodePart {
 struct JobReport {
   int schema_version = kReportSchemaVersion;
   uint32_t job_id = 0;
+  // As squeue prints it, with its restarts: "9_1 r2"; "": not known. Not in
+  // JSON.
+  std::string label;
   std::string job_name;  // any bytes of the user
   uint32_t user_id = 0;
+  std::string user;  // name, where it is known; not in JSON
   std::string node;  // of several nodes: their names
   double start_unix_s = 0;
   std::optional<double> end_unix_s;  // nullopt: still running
@@ -385,6 +421,7 @@ struct JobReport {
   Breakdown breakdown;
   PressureFigures pressure;
   CoreFigures cores;
+  GpuFigures gpus;
   BandwidthFigures bandwidth;
   CacheFigures cache;
   std::vector<GrantChange> changes;  // ascending time
@@ -396,13 +433,20 @@ struct JobReport {
   std::optional<WouldHave> would_have;  // nullopt: Penstock acted all the time
   std::vector<LaunchProblem> launch_problems;
   DataQuality quality;
-  std::vector<NodePart> nodes;         // empty: the report of one node
-  std::optional<SlowestNode> slowest;  // of several nodes; not in JSON
-  double recommend_after_s = 30;       // ReportMinTime
-  std::vector<std::string> notes;      // "the accelerator is emulated"
+  std::optional<SlowestRank> slowest_rank;  // nullopt: unknown
+  std::vector<NodePart> nodes;              // empty: the report of one node
+  std::optional<SlowestNode> slowest;       // of several nodes; not in JSON
+  double recommend_after_s = 30;            // ReportMinTime
+  std::vector<std::string> notes;           // "the accelerator is emulated"
 
+  // Does nothing beyond kMaxReportNotes.
+  void add_note(std::string note);
   // Duration covered, never negative.
   double run_s() const;
+  // Whether anything is known of its rate, cores, and bandwidth.
+  bool knows_rate() const;
+  bool knows_cores() const;
+  bool knows_bandwidth() const;
 
   friend bool operator==(const JobReport&, const JobReport&) = default;
 };

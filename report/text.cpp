@@ -48,10 +48,10 @@ Page::Page(const TextStyle& style) : style_(style) {
   style_.width = std::clamp(style_.width, kNarrowest, kWidest);
 }
 
-void Page::add(std::string_view ascii, Tone tone) {
+void Page::add(std::string_view text, Tone tone) {
   bool paint = style_.color && tone != Tone::kPlain;
   if (paint) out_ += tone_code(tone);
-  out_ += ascii;
+  out_ += text;
   if (paint) out_ += "\033[0m";
   out_ += '\n';
 }
@@ -188,6 +188,43 @@ std::string cache_text(const CacheFigures& cache) {
       "holds {} of the data set",
       share_text(cache.hit_share), peers_text(cache),
       format_bytes(cache.hit_bytes.value_or(0)), share_text(cache.held_share));
+}
+
+std::string gpus_text(const GpuFigures& gpus) {
+  constexpr double kWorthTelling_s = 60;
+  if (gpus.count == 0) return "";
+  std::string text = std::to_string(gpus.count);
+  if (!gpus.use) return text + ", whose use is not known";
+  const bool is_one = gpus.count == 1;
+  const std::string them = is_one ? "it"
+                           : gpus.known == gpus.count
+                               ? "them"
+                               : fmt::format("{} of them", gpus.known);
+  text += fmt::format(", a kernel ran on {} for {} of the time", them,
+                      share_text(gpus.use));
+  if (gpus.longest_idle_s.value_or(0) >= kWorthTelling_s) {
+    text += fmt::format(", and none on {} for {} at a time",
+                        is_one ? "it" : "one of them",
+                        duration_text(*gpus.longest_idle_s));
+  }
+  if (gpus.memory_used_bytes && gpus.memory_bytes) {
+    text +=
+        fmt::format("; at most {} of {} of {} memory in use",
+                    format_bytes(*gpus.memory_used_bytes),
+                    format_bytes(*gpus.memory_bytes), is_one ? "its" : "one's");
+  }
+  return text;
+}
+
+std::string number_text(const JobReport& report) {
+  const std::string number = std::to_string(report.job_id);
+  if (report.label.empty() || report.label == number) return number;
+  return number + " (" + report.label + ")";
+}
+
+std::string user_text(const JobReport& report) {
+  return report.user.empty() ? fmt::format("uid {}", report.user_id)
+                             : report.user;
 }
 
 std::string options_text(const std::vector<OptionGiven>& options) {

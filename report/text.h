@@ -66,6 +66,12 @@ std::string share_text(const std::optional<double>& share);
 // "75% of the samples came from memory, 1.2 GB not read from storage; it holds
 // 65% of the data set".
 std::string cache_text(const CacheFigures& cache);
+// "4, a kernel ran on them for 63% of the time, ..."; "" without GPUs.
+std::string gpus_text(const GpuFigures& gpus);
+// "4711"; of a task of an array, or after restarts, "4711 (9_1 r2)".
+std::string number_text(const JobReport& report);
+// Name or number.
+std::string user_text(const JobReport& report);
 // "--loader=auto --loader-threads=2"; "nothing".
 std::string options_text(const std::vector<OptionGiven>& options);
 // Of throughput, as a fraction: "throughput +12% [5 to 20]".

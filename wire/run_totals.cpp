@@ -8,20 +8,25 @@ namespace {
 
 constexpr double kRounding = 1e-6;
 
-// nullopt if a node lacks the field.
 std::optional<double> of_nodes(const std::vector<NodeTotals>& nodes,
                                const RunField& field) {
   using enum RunField::OfNodes;
-  double low = HUGE_VAL, sum = 0, weights = 0;
+  const bool of_known =
+      field.of_nodes == kKnownSum || field.of_nodes == kKnownHighest;
+  double low = HUGE_VAL, high = 0, sum = 0, weights = 0;
   for (const NodeTotals& node : nodes) {
     const std::optional<double>& value = field.of(node.run);
+    if (!value && of_known) continue;
     if (!value) return std::nullopt;
     const double weight = field.of_nodes == kMean ? node.ranks : 1;
     low = std::min(low, *value);
+    high = std::max(high, *value);
     sum += weight * *value;
     weights += weight;
   }
   if (field.of_nodes == kLowest) return low;
+  if (of_known && !(weights > 0)) return std::nullopt;
+  if (field.of_nodes == kKnownHighest) return high;
   return field.of_nodes == kMean ? sum / weights : sum;
 }
 

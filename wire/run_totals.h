@@ -26,6 +26,15 @@ struct RunTotals {
   std::optional<double> home_core_s;
   std::optional<double> away_core_s;
   std::optional<double> lent_core_s;
+  std::optional<double> guest_core_s;  // of away_core_s, by a guest
+  // CPU time that Slurm gave the job, and that it used on its own CPUs.
+  std::optional<double> allocated_core_s;
+  std::optional<double> used_core_s;
+  // GPU seconds that were watched, and those of them in which a kernel ran; the
+  // longest time in which no kernel was seen on one and the same GPU.
+  std::optional<double> gpu_s;
+  std::optional<double> gpu_busy_s;
+  std::optional<double> gpu_idle_s;
   // Rate of the entitlement alone, per rank.
   std::optional<double> floor_samples_per_s;
   // Part of wall_s in which Penstock only observed the job. Of that part: the
@@ -43,8 +52,9 @@ struct RunTotals {
 
 // The fields with their names in messages, documents and the history's table.
 struct RunField {
-  // Sum over the nodes, or mean over the ranks, or the lowest node's.
-  enum class OfNodes { kMean, kSum, kLowest };
+  // Mean over the ranks, sum over the nodes, or one node's; unknown if one node
+  // does not know it. The last two are of those nodes that know it.
+  enum class OfNodes { kMean, kSum, kLowest, kKnownSum, kKnownHighest };
 
   const char* name = nullptr;
   double most = 0;  // upper bound in messages
@@ -62,7 +72,7 @@ inline constexpr double kMaxCoreSeconds =
 inline constexpr auto kRunFields = [] {
   using enum RunField::OfNodes;
   constexpr double kSeconds = bounds::kMaxSeconds;
-  constexpr size_t kFigures = 13;
+  constexpr size_t kFigures = 19;
   std::array<RunField, kFigures + kWallParts.size()> fields = {
       {{"wall_s", kSeconds, kMean, &RunTotals::wall_s},
        {"waited_s", kSeconds, kMean, &RunTotals::waited_s},
@@ -70,6 +80,13 @@ inline constexpr auto kRunFields = [] {
        {"home_core_s", kMaxCoreSeconds, kSum, &RunTotals::home_core_s},
        {"away_core_s", kMaxCoreSeconds, kSum, &RunTotals::away_core_s},
        {"lent_core_s", kMaxCoreSeconds, kSum, &RunTotals::lent_core_s},
+       {"guest_core_s", kMaxCoreSeconds, kSum, &RunTotals::guest_core_s},
+       {"allocated_core_s", kMaxCoreSeconds, kSum,
+        &RunTotals::allocated_core_s},
+       {"used_core_s", kMaxCoreSeconds, kSum, &RunTotals::used_core_s},
+       {"gpu_s", kMaxCoreSeconds, kKnownSum, &RunTotals::gpu_s},
+       {"gpu_busy_s", kMaxCoreSeconds, kKnownSum, &RunTotals::gpu_busy_s},
+       {"gpu_idle_s", kSeconds, kKnownHighest, &RunTotals::gpu_idle_s},
        {"floor_samples_per_s", bounds::kMaxRate, kLowest,
         &RunTotals::floor_samples_per_s},
        {"observed_s", kSeconds, kMean, &RunTotals::observed_s},
@@ -109,7 +126,7 @@ struct NodeTotals {
 };
 // The job's totals: seconds are averaged by ranks, core seconds are summed, and
 // the floor is the lowest because all ranks move at one rate. A figure that one
-// node lacks is unknown for the job.
+// node lacks is unknown for the job, but for those of GPUs.
 RunTotals of_all_nodes(const std::vector<NodeTotals>& nodes);
 
 }  // namespace penstock

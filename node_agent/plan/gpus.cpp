@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <set>
 #include <utility>
@@ -14,7 +13,6 @@ namespace {
 
 // The last line. A child that dies early does not write it.
 constexpr std::string_view kEnd = "end";
-constexpr const char* kUnknown = "-";
 
 Error bad_line(std::string_view line) {
   return invalid(quoted(line) + ": not a line of a list of GPUs");
@@ -91,68 +89,6 @@ Result<std::vector<Gpu>> parse_gpus(std::string_view text) {
   return invalid("a list of GPUs is cut short");
 }
 
-std::string format_gpu_use(const GpuUse& use) {
-  std::string text;
-  for (const auto& [number, gpu] : use) {
-    text += std::to_string(number) + ' ' +
-            (gpu.busy ? std::to_string(
-                            std::lround(std::clamp(*gpu.busy, 0.0, 1.0) * 100))
-                      : kUnknown) +
-            ' ' +
-            (gpu.processes
-                 ? std::to_string(std::min(*gpu.processes, kMaxGpuProcesses))
-                 : kUnknown) +
-            '\n';
-  }
-  return text + std::string(kEnd) + '\n';
-}
-
-namespace {
-
-constexpr size_t kLongestUse = 4096;
-
-// "NUMBER PERCENT PROCESSES", of which the last two may be "-".
-Status read_use(std::string_view line, GpuUse& use) {
-  std::string_view rest = line, number, busy;
-  if (!take(rest, ' ', number) || !take(rest, ' ', busy)) return bad_line(line);
-  const Result<uint64_t> gpu = parse_uint(number, 0, kMaxGpus - 1);
-  if (!gpu) return bad_line(line);
-  GpuState& state = use[int(*gpu)] = {};
-  if (busy != kUnknown) {
-    const Result<uint64_t> percent = parse_uint(busy, 0, 100);
-    if (!percent) return bad_line(line);
-    state.busy = double(*percent) / 100;
-  }
-  if (rest != kUnknown) {
-    const Result<uint64_t> count = parse_uint(rest, 0, kMaxGpuProcesses);
-    if (!count) return bad_line(line);
-    state.processes = uint32_t(*count);
-  }
-  return Done{};
-}
-
-}  // namespace
-
-Result<std::optional<GpuUse>> take_gpu_use(std::string& text) {
-  std::optional<GpuUse> newest;
-  GpuUse use;
-  std::string_view rest = text, line;
-  size_t taken = 0;
-  while (take(rest, '\n', line)) {
-    if (line != kEnd) {
-      if (Status read = read_use(line, use); !read) {
-        return std::move(read).error();
-      }
-      continue;
-    }
-    newest = std::exchange(use, {});
-    taken = text.size() - rest.size();
-  }
-  text.erase(0, taken);
-  if (text.size() > kLongestUse) return invalid("a list of GPUs has no end");
-  return newest;
-}
-
 bool numbered_as_files(const std::vector<Gpu>& gpus) {
   return std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) {
     return gpu.device_file < 0 || gpu.device_file == gpu.number;
@@ -186,56 +122,12 @@ std::string describe(const std::vector<Gpu>& gpus,
   return text.empty() ? "none" : text;
 }
 
-namespace {
-
-// Slurm's GPU lists have the format of its CPU lists. Empty for other text.
+// Slurm's GPU lists have the format of its CPU lists.
 CpuSet gpu_numbers(std::string_view slurm_gpus) {
   // Text that fills its field may be truncated within its last number.
   if (slurm_gpus.size() >= sizeof(penstock_task_start::gpus)) return CpuSet();
-  return CpuSet::parse(slurm_gpus).value_or(CpuSet());
-}
-
-}  // namespace
-
-size_t gpu_count(std::string_view slurm_gpus) {
-  return std::min<size_t>(gpu_numbers(slurm_gpus).size(), kMaxGpus);
-}
-
-namespace {
-
-CpuSet gpus_in(const std::vector<std::string>& lists) {
-  CpuSet numbers;
-  for (const std::string& list : lists) numbers = numbers | gpu_numbers(list);
-  return numbers;
-}
-
-}  // namespace
-
-std::optional<double> mean_use(const GpuUse& use,
-                               const std::vector<std::string>& slurm_gpus) {
-  const CpuSet numbers = gpus_in(slurm_gpus);
-  double sum = 0;
-  int known = 0;
-  for (const auto& [number, gpu] : use) {
-    if (!gpu.busy || !numbers.contains(number)) continue;
-    sum += *gpu.busy;
-    ++known;
-  }
-  if (known == 0) return std::nullopt;
-  return sum / known;
-}
-
-GpusOfJob gpus_of_lists(const GpuUse& use,
-                        const std::vector<std::string>& slurm_gpus) {
-  const CpuSet numbers = gpus_in(slurm_gpus);
-  GpusOfJob out;
-  out.all = uint32_t(std::min<size_t>(numbers.size(), kMaxGpus));
-  for (const auto& [number, gpu] : use) {
-    if (!gpu.processes || !numbers.contains(number)) continue;
-    out.without_process =
-        out.without_process.value_or(0) + (*gpu.processes == 0 ? 1 : 0);
-  }
-  return out;
+  const CpuSet numbers = CpuSet::parse(slurm_gpus).value_or(CpuSet());
+  return numbers.size() <= kMaxGpus ? numbers : CpuSet();
 }
 
 CpuSet cpus_near(const std::map<int, CpuSet>& near_gpu,

@@ -105,6 +105,18 @@ ALTER TABLE jobs ADD COLUMN would_lend_core_s REAL;
 ALTER TABLE jobs ADD COLUMN would_save_s REAL;
 ALTER TABLE jobs ADD COLUMN would_save_low_s REAL;
 ALTER TABLE jobs ADD COLUMN would_save_high_s REAL;
+)sql",
+    // What the job was given, and used of it.
+    R"sql(
+ALTER TABLE jobs ADD COLUMN allocated_core_s REAL;
+ALTER TABLE jobs ADD COLUMN used_core_s REAL;
+ALTER TABLE jobs ADD COLUMN gpu_s REAL;
+ALTER TABLE jobs ADD COLUMN gpu_busy_s REAL;
+ALTER TABLE jobs ADD COLUMN gpu_idle_s REAL;
+)sql",
+    // What a guest borrowed.
+    R"sql(
+ALTER TABLE jobs ADD COLUMN guest_core_s REAL;
 )sql"});
 constexpr int kHistoryVersion = kSteps.size();
 static_assert(kApplicationId == 1347310420);

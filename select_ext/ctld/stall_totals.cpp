@@ -44,6 +44,7 @@ void visit_figures(Visit&& visit, Totals&... totals) {
   visit("home_core_h", totals.home_core_h...);
   visit("away_core_h", totals.away_core_h...);
   visit("lent_core_h", totals.lent_core_h...);
+  visit("guest_core_h", totals.guest_core_h...);
   visit("judged_gpu_h", totals.judged_gpu_h...);
   visit("gained_gpu_h", totals.gained_gpu_h...);
   visit("below_floor_gpu_h", totals.below_floor_gpu_h...);
@@ -67,6 +68,7 @@ void add_cores(const RunTotals& run, StallTotals& totals) {
   totals.home_core_h += *run.home_core_s / kHour_s;
   totals.away_core_h += *run.away_core_s / kHour_s;
   totals.lent_core_h += *run.lent_core_s / kHour_s;
+  totals.guest_core_h += run.guest_core_s.value_or(0) / kHour_s;
 }
 
 void add_gain(const JobRecord& job, double gpus, StallTotals& totals) {

@@ -58,8 +58,9 @@ struct StallTotals {
   double stalled_gpu_h = 0, stalled_known_gpu_h = 0;  // stalled_s()
 
   double home_core_h = 0;
-  double away_core_h = 0;  // on borrowed CPUs
-  double lent_core_h = 0;  // lent by jobs; other away hours: idle CPUs
+  double away_core_h = 0;   // on borrowed CPUs
+  double lent_core_h = 0;   // lent by jobs; other away hours: idle CPUs
+  double guest_core_h = 0;  // of away_core_h, by guests
 
   // Gain against the static split, over the judged hours: those that a job's
   // mean rate covers, where the rate and the floor are known. At its floor rate

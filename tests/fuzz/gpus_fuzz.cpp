@@ -1,5 +1,6 @@
 // A task's GPUs, from its environment, and the list that a child that ran the
 // driver's library writes.
+#include "node_agent/plan/gpu_use.h"
 #include "node_agent/plan/gpus.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -83,6 +83,9 @@ Section core_hours(const StallTotals& totals) {
   out.add("  of idle CPUs",
           known_text(is_known,
                      std::max(0.0, totals.away_core_h - totals.lent_core_h)));
+  if (totals.guest_core_h > 0) {
+    out.add("  by guests, of all borrowed", figure_text(totals.guest_core_h));
+  }
   return out;
 }
 

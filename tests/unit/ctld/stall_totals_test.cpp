@@ -90,12 +90,14 @@ TEST_CASE("core hours are added only for runs that report all three figures") {
   job.run.home_core_s = 7200;
   job.run.away_core_s = 3600;
   job.run.lent_core_s = 1800;
+  job.run.guest_core_s = 900;
   half.run.home_core_s = 7200;
   const StallTotals totals = totals_of({job, half});
   CHECK(totals.cores_known == 1);
   CHECK(totals.home_core_h == Approx(2));
   CHECK(totals.away_core_h == Approx(1));
   CHECK(totals.lent_core_h == Approx(0.5));
+  CHECK(totals.guest_core_h == Approx(0.25));
 }
 
 TEST_CASE("the gain is the extra hours that a run would take at its floor") {

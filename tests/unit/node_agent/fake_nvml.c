@@ -1,6 +1,7 @@
 /* NOT NVIDIA's library: a fake with NVML's names, for nvml_test. It reports
  * four GPUs, one of them unreachable. The environment variable FAKE_NVML
- * selects a fault: "no_driver", "hang", "crash", "crash_late", "many"; "mig" divides one.
+ * selects a fault: "no_driver", "hang", "crash", "crash_late", "many"; "mig"
+ * divides one; "idle": no kernel runs on any.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -84,8 +85,21 @@ int nvmlDeviceGetUtilizationRates(void* device, struct utilization* use) {
   const unsigned int fake = (unsigned int)(index / (long)sizeof kFakes[0]);
   if (goes_wrong("crash_late") && ++calls > 2) crash();
   if (fake == 1) return kNotSupported;
-  use->gpu = fake == 0 ? 10 * ++calls : 75;
+  use->gpu = goes_wrong("idle") ? 0 : fake == 0 ? 10 * ++calls : 75;
   use->memory = 0;
+  return 0;
+}
+
+struct memory {
+  unsigned long long total, free, used;
+};
+
+/* Of the first GPU alone. */
+int nvmlDeviceGetMemoryInfo(void* device, struct memory* memory) {
+  if (device != (const void*)kFakes) return kNotSupported;
+  memory->total = 80ull << 30;
+  memory->used = 30ull << 30;
+  memory->free = memory->total - memory->used;
   return 0;
 }
 

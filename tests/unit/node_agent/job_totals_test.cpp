@@ -60,8 +60,50 @@ TEST_CASE("a run's totals have the report's breakdown and the core seconds") {
   CHECK(run.home_core_s == 90.0);
   CHECK(run.away_core_s == 30.0);
   CHECK(run.lent_core_s == 4.0);
+  CHECK(run.guest_core_s == 0.0);
   CHECK_FALSE(run.floor_samples_per_s);
   CHECK(adds_up(run));
+}
+
+TEST_CASE("a run's totals have what it was given, and what it used of it") {
+  Fixture f;
+  f.job.widest.cpus = CpuSet({0, 1, 2, 3});
+  f.job.totals.job_cpu_s = 150;  // of it 30 on lent CPUs
+  f.job.totals.gpus.gpus = f.job.totals.gpus.known = CpuSet({4, 5});
+  f.job.totals.gpus.watched_gpu_s = 160;
+  f.job.totals.gpus.busy_gpu_s = 40;
+  f.job.totals.gpus.longest_idle_s = 55;
+  const RunTotals run = f.totals();
+  CHECK(*run.allocated_core_s == Approx(400));
+  CHECK(*run.used_core_s == Approx(120));
+  CHECK(*run.gpu_s == Approx(160));
+  CHECK(*run.gpu_busy_s == Approx(40));
+  CHECK(*run.gpu_idle_s == Approx(55));
+}
+
+TEST_CASE("what nobody watched of a run's CPUs and GPUs is unknown") {
+  Fixture f;
+  f.job.totals.gpus.gpus = CpuSet({4});
+  const RunTotals run = f.totals();
+  CHECK_FALSE(run.allocated_core_s);
+  CHECK_FALSE(run.used_core_s);
+  CHECK_FALSE(run.gpu_s);
+  CHECK_FALSE(run.gpu_busy_s);
+  CHECK_FALSE(run.gpu_idle_s);
+}
+
+TEST_CASE("a node without GPUs of the job's has no idle ones") {
+  const RunTotals run = Fixture().totals();
+  CHECK(run.gpu_s == 0.0);
+  CHECK(run.gpu_idle_s == 0.0);
+}
+
+TEST_CASE("a guest's own CPUs are not told as unused") {
+  Fixture f;
+  f.job.guest = true;
+  f.job.widest.cpus = CpuSet({0, 1, 2, 3});
+  f.job.totals.job_cpu_s = 150;
+  CHECK_FALSE(f.totals().allocated_core_s);
 }
 
 TEST_CASE("a floor is given per rank, after the first measurement") {

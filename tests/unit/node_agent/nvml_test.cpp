@@ -157,7 +157,10 @@ TEST_CASE("the GPUs' use is reported until the reader stops it") {
   REQUIRE(seen.uses.size() == 3);
   // The second does not report its use, the third cannot be reached, the last
   // does not list its processes.
-  CHECK(seen.uses[0] == GpuUse{{0, {0.1, 2}}, {1, {{}, 0}}, {3, {0.75, {}}}});
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  CHECK(seen.uses[0] == GpuUse{{0, {0.1, 2, GpuMemory{30 * kGiB, 80 * kGiB}}},
+                               {1, {{}, 0, {}}},
+                               {3, {0.75, {}, {}}}});
   CHECK(seen.uses[2].at(0).busy > seen.uses[1].at(0).busy);
 }
 

@@ -120,6 +120,30 @@ TEST_CASE("simultaneous ranks are reported as one job") {
   CHECK(report.cores.demand->value == Approx(3));
 }
 
+TEST_CASE("the rank that waits for data longest is named, with the mean") {
+  Fixture f;
+  Progress page;
+  page.started_ns = 11 * kSecond;
+  page.updated_ns = 91 * kSecond;
+  page.wait_ns = 60 * kSecond;
+  page.fetch_ns = 3 * kSecond;
+  page.prep_ns = 2 * kSecond;
+  f.job.ended.add(page, {5, 1});
+  page.updated_ns = 20 * kSecond;  // all of 9 s: too short to tell
+  page.wait_ns = 9 * kSecond;
+  f.job.ended.add(page, {7, 0});
+  const JobReport report = build_report(f.job, f.context, false);
+  REQUIRE(report.slowest_rank);
+  CHECK(report.slowest_rank->node == "n1");
+  CHECK(report.slowest_rank->task == 5);
+  CHECK(report.slowest_rank->process == 1);
+  CHECK(report.slowest_rank->waited == Approx(0.75));
+  CHECK(report.slowest_rank->mean == Approx(109.0 / 169));
+  CHECK(report.slowest_rank->for_storage == true);
+  f.job.ended = {};
+  CHECK_FALSE(build_report(f.job, f.context, false).slowest_rank);
+}
+
 TEST_CASE("the ceiling excludes the time of contention with the loader") {
   Fixture f;
   const JobReport before = build_report(f.job, f.context, false);
@@ -214,6 +238,7 @@ TEST_CASE("options are reported in the form that the user writes") {
   options.mode = PENSTOCK_MODE_AUTO;
   options.threads = 6;
   options.weight_milli = 500;
+  std::strcpy(options.share, "search");
   const auto given = options_given(options);
   REQUIRE(given.size() == 4);
   CHECK(given[3] == OptionGiven{"loader-share", "search"});
@@ -239,7 +264,6 @@ TEST_CASE("hits of the loader's cache are reported") {
   f.job.ended.add(page);
   const CacheFigures cache = build_report(f.job, f.context, false).cache;
   CHECK(*cache.hits == 6000);
-  std::strcpy(options.share, "search");
   CHECK(*cache.hit_share == Approx(0.75));
   CHECK(*cache.hit_bytes == 600000);
   CHECK(*cache.peer_hits == 1500);

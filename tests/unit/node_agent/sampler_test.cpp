@@ -243,10 +243,10 @@ TEST_CASE("without pages a timeline has the shares from pressure and NVML") {
   f.job.started_ns = f.now_ns;
   f.set_pressure(0, 0);
   f.sample();
-  f.job.gpu_busy = 0.5;
+  f.job.gpu_use = {{0, {0.5, {}, {}}}};
   f.set_pressure(300'000, 100'000);
   f.sample();
-  f.job.gpu_busy.reset();
+  f.job.gpu_use.clear();
   f.set_pressure(300'000, 100'000);
   f.sample();
   const std::vector<TimelinePoint> points = f.job.course.points();
@@ -257,7 +257,7 @@ TEST_CASE("without pages a timeline has the shares from pressure and NVML") {
   CHECK(*points[1].shares.fetch_stall == Approx(0.1));
   CHECK_FALSE(points[2].shares.compute);
   CHECK(*points[2].shares.prep_stall == 0);
-  CHECK(*f.job.totals.gpu_busy_s == Approx(0.5));
+  CHECK(f.job.totals.gpus.busy_s == Approx(0.5));
 }
 
 TEST_CASE(

@@ -206,11 +206,15 @@ TEST_CASE("unknown figures are stated as unknown, never shown as 0") {
   CHECK(says(page, "Provisional: the job still runs"));
   CHECK(says(page, "No verdict"));
   CHECK(says(page, "This report has no course over time"));
-  CHECK(says(page, "Cores over time: not recorded"));
   CHECK(says(page, "the penstockd that wrote this report told no curve"));
   CHECK(says(page, "<td>-</td>"));
   CHECK_FALSE(says(page, "you are here"));
   CHECK_FALSE(says(page, "class=\"chart\""));
+  for (const char* empty : {"Cores: granted and used", "Grant changes",
+                            "Storage bandwidth", "Predicted and measured"}) {
+    CAPTURE(empty);
+    CHECK_FALSE(says(page, std::string("<h2>") + empty));
+  }
 }
 
 TEST_CASE("a job without borrowed CPUs has no chart of away cores") {

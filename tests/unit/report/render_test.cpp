@@ -56,11 +56,77 @@ TEST_CASE("reports equal the golden files") {
   }
 }
 
+TEST_CASE("a report names its user where the name is known") {
+  JobReport report = samples::wasteful();
+  CHECK(render_text(report).find("  of uid 1000, started") !=
+        std::string::npos);
+  report.user = "ada";
+  CHECK(render_text(report).find("  of ada, started") != std::string::npos);
+}
+
+TEST_CASE("a report has the job's number as squeue prints it") {
+  JobReport report = samples::wasteful();
+  report.label = "4712";
+  CHECK(render_text(report).starts_with("Job 4712 \"transformer\""));
+  report.label = "4700_11 r2";
+  CHECK(
+      render_text(report).starts_with("Job 4712 (4700_11 r2) \"transformer\""));
+}
+
+TEST_CASE("a rank is named only if it waits far longer than the others") {
+  JobReport report = samples::wasteful();
+  SlowestRank& rank = report.slowest_rank.emplace();
+  rank = {"c1", 0, 2, 0.41, 0.12, false};
+  CHECK(slowest_rank_text(rank) ==
+        "process 3 of task 0 on c1 waits for data for 41% of its time, the "
+        "mean of all ranks is 12%: most of it for CPU");
+  CHECK(rank.stands_out());
+  rank.for_storage.reset();
+  CHECK(slowest_rank_text(rank).ends_with("is 12%"));
+  rank.waited = 0.16;  // 4 points
+  CHECK_FALSE(rank.stands_out());
+  CHECK(render_text(report).find("mean of all ranks") == std::string::npos);
+  rank.waited = 0.5;
+  rank.mean = 0.4;  // a quarter more
+  CHECK_FALSE(rank.stands_out());
+}
+
+TEST_CASE("the use of GPUs is told as far as it is known") {
+  CHECK(gpus_text({}).empty());
+  CHECK(gpus_text({.count = 3}) == "3, whose use is not known");
+  CHECK(gpus_text({8, 4, 0.9, {}, {}, {}}) ==
+        "8, a kernel ran on 4 of them for 90% of the time");
+  CHECK(gpus_text({1, 1, 0.5, 59, {}, {}}) ==
+        "1, a kernel ran on it for 50% of the time");
+  CHECK(gpus_text({1, 1, 0.5, 60, 8e9, 16e9}) ==
+        "1, a kernel ran on it for 50% of the time, and none on it for 60.0 "
+        "s at a time; at most 7.45 GB of 14.9 GB of its memory in use");
+}
+
 TEST_CASE("the live view equals its golden file") {
   std::string text = render_top(samples::node());
   CHECK(text == golden("top.txt", text));
   CHECK(widest(text) <= 80);
   CHECK(ascii(text));
+}
+
+TEST_CASE("names of any letters leave the live view's rows as they are") {
+  const auto lines = [](const std::string& text) {
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  const auto usual = lines(render_top(samples::node()));
+  for (const bool unicode : {false, true}) {
+    for (const char* name : {"\u043e\u0431\u0443\u0447\u0435\u043d\u0438\u0435-"
+                             "\u043c\u043e\u0434\u0435\u043b\u0438",
+                             "\u5b66\u7fd2\u5b66\u7fd2\u5b66\u7fd2\u5b66\u7fd2",
+                             "\xc2\x85 next"}) {
+      CAPTURE(name, unicode);
+      NodeStatus named = samples::node();
+      for (JobReport& job : named.jobs) job.job_name = name;
+      const std::string top = render_top(named, {.unicode = unicode});
+      CHECK(lines(top) <= usual);  // a shorter row may fit where it did not
+    }
+  }
 }
 
 TEST_CASE("the live view shows the time since when the node is off") {

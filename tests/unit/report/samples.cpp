@@ -160,6 +160,8 @@ JobReport wasteful() {
   out.cores.entitled = 7.6;
   out.cores.demand = Estimate{2.5, 2.3, 2.7};
   out.cores.granted_away = out.cores.used_away = 0;
+  out.gpus = {2, 2, 0.63, 125, 31.2e9, 80e9};
+  out.slowest_rank = SlowestRank{"c1", 1, 0, 0.12, 0.06, true};
   out.bandwidth = {};
   out.changes.clear();
   out.timeline.clear();

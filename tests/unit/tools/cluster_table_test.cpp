@@ -28,6 +28,7 @@ StallTotals totals() {
   sums.home_core_h = 5000;
   sums.away_core_h = 750;
   sums.lent_core_h = 500;
+  sums.guest_core_h = 40;
   sums.judged_gpu_h = 900;
   sums.gained_gpu_h = 135.5;
   sums.below_floor_gpu_h = 1.25;

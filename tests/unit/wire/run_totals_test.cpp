@@ -69,6 +69,23 @@ TEST_CASE("totals of no nodes are unknown") {
   CHECK(of_all_nodes({}) == RunTotals());
 }
 
+TEST_CASE("a job's longest idle time of a GPU is the highest of its nodes") {
+  const RunTotals all = of_all_nodes({{2, {.gpu_s = 10, .gpu_idle_s = 5}},
+                                      {6, {.gpu_s = 30, .gpu_idle_s = 25}},
+                                      {1, {.gpu_s = 2, .gpu_idle_s = 1}}});
+  CHECK(all.gpu_s == 42.0);
+  CHECK(all.gpu_idle_s == 25.0);
+}
+
+TEST_CASE("a node that does not know its GPUs' use does not hide the others") {
+  const RunTotals all = of_all_nodes(
+      {{2, {.wall_s = 9, .gpu_s = 10, .gpu_idle_s = 5}}, {2, {.wall_s = 9}}});
+  CHECK(all.gpu_s == 10.0);
+  CHECK(all.gpu_idle_s == 5.0);
+  CHECK_FALSE(all.gpu_busy_s);
+  CHECK_FALSE(of_all_nodes({{2, {}}, {2, {}}}).gpu_s);
+}
+
 TEST_CASE("a job's totals keep the sums over its nodes") {
   const uint64_t seed = std::random_device()();
   INFO("seed " << seed);
