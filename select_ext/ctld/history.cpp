@@ -236,20 +236,44 @@ Status History::prune(bool written) {
   if (!written && now_unix_s - pruned_unix_s_ < kIdlePruneInterval_s) {
     return Done{};
   }
-  Result<int64_t> pruned =
-      writer_->prune(now_unix_s - options_.retention_days * kDay_s,
-                     options_.max_jobs, kMaxPrunedAtOnce);
-  if (!pruned) return std::move(pruned).error();
-  const Result<int64_t> reports = writer_->prune_reports(
-      now_unix_s - options_.report_retention_days * kDay_s,
-      options_.max_reports, kMaxPrunedAtOnce);
+  const auto prune_one = [&](HistoryFile::Kept kept, double days,
+                             int64_t most_rows) {
+    return writer_->prune(kept, now_unix_s - days * kDay_s, most_rows,
+                          kMaxPrunedAtOnce);
+  };
+  const auto runs = prune_one(HistoryFile::Kept::kRuns, options_.retention_days,
+                              options_.max_jobs);
+  if (!runs) return runs.error();
+  const auto reports =
+      prune_one(HistoryFile::Kept::kReports, options_.report_retention_days,
+                options_.max_reports);
   if (!reports) return reports.error();
+  if (runs->beyond_number > 0) {
+    say_too_many(fmt::format("{} runs", options_.max_jobs), "HistoryRetention",
+                 said_runs_unix_s_);
+  }
+  if (reports->beyond_number > 0) {
+    say_too_many(fmt::format("{} reports", options_.max_reports),
+                 "ReportRetention", said_reports_unix_s_);
+  }
   // If there is more to remove, the next write prunes again.
-  const bool is_all = *pruned < kMaxPrunedAtOnce && *reports < kMaxPrunedAtOnce;
+  const bool is_all = std::max(runs->all(), reports->all()) < kMaxPrunedAtOnce;
   pruned_unix_s_ = is_all ? now_unix_s : 0;
   const std::lock_guard lock(mutex_);
-  counts_.pruned += uint64_t(*pruned);
+  counts_.pruned += uint64_t(runs->all());
   return Done{};
+}
+
+// Once a day: rows that their retention would keep are removed.
+void History::say_too_many(const std::string& most, const char* retention,
+                           double& said_unix_s) {
+  const double now_unix_s = unix_s();
+  if (now_unix_s - said_unix_s < kDay_s) return;
+  said_unix_s = now_unix_s;
+  say_(
+      fmt::format("history: {} are the most that are kept: the oldest are "
+                  "removed before {} has passed; lower it",
+                  most, retention));
 }
 
 void History::set_aside(const Error& error) {

@@ -93,6 +93,8 @@ class History {
   void write_once();
   [[nodiscard]] Status ensure_open();
   [[nodiscard]] Status prune(bool written);
+  void say_too_many(const std::string& most, const char* retention,
+                    double& said_unix_s);
   std::vector<JobRecord> take_batch();
   void put_back(std::vector<JobRecord> batch);
   [[nodiscard]] Status write_reports();
@@ -123,7 +125,9 @@ class History {
   // Used by the writing thread alone, after open().
   std::optional<HistoryFile> writer_;
   double set_aside_unix_s_ = 0;
-  double pruned_unix_s_ = 0;  // 0: there is more to remove
+  double pruned_unix_s_ = 0;     // 0: there is more to remove
+  double said_runs_unix_s_ = 0;  // that there are too many
+  double said_reports_unix_s_ = 0;
 
   std::mutex reader_mutex_;
   std::optional<HistoryFile> reader_;

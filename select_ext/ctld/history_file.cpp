@@ -98,7 +98,9 @@ std::string find_sql(const HistoryQuery& query) {
   std::string sql =
       fmt::format("SELECT id, {} FROM jobs WHERE", fmt::join(columns(), ","));
   sql += query.uid ? " uid = ?1" : " ?1 IS NULL";
-  if (query.job_id) {
+  if (query.job_id && query.is_own) {
+    sql += " AND job_id = ?2";
+  } else if (query.job_id) {
     sql +=
         " AND id IN (SELECT id FROM jobs WHERE job_id = ?2 UNION SELECT id "
         "FROM jobs WHERE array_job_id = ?2 UNION SELECT id FROM jobs WHERE "
@@ -214,21 +216,6 @@ Result<std::vector<ReportRow>> HistoryFile::find_reports(
   }
 }
 
-Result<int64_t> HistoryFile::prune_reports(double before_unix_s,
-                                           int64_t max_reports,
-                                           int64_t max_rows) {
-  // Ids rise by one per report, so at most max_reports rows are above that one.
-  Result<Statement*> statement = prepared(
-      "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE "
-      "kept_unix_s < ?1 OR id <= (SELECT max(id) FROM reports) - ?2 LIMIT ?3)");
-  if (!statement) return std::move(statement).error();
-  (*statement)->bind(0, before_unix_s).bind(1, max_reports).bind(2, max_rows);
-  if (Result<bool> done = (*statement)->step(); !done) {
-    return std::move(done).error();
-  }
-  return database_->changed_rows();
-}
-
 Result<std::vector<HistoryRow>> HistoryFile::find(const HistoryQuery& query) {
   Result<Statement*> prepared_query = prepared(find_sql(query));
   if (!prepared_query) return std::move(prepared_query).error();
@@ -255,27 +242,39 @@ Status HistoryFile::limit_to_reading(int milliseconds) {
   return database_->run("PRAGMA query_only=ON");
 }
 
-Result<int64_t> HistoryFile::prune(double before_unix_s, int64_t max_jobs,
-                                   int64_t max_rows) {
-  Result<Statement*> statement = prepared(
-      "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE "
-      "last_seen_unix_s < ?1 LIMIT ?2)");
+Result<int64_t> HistoryFile::remove(const std::string& table,
+                                    const std::string& column,
+                                    const std::string& limit, double number,
+                                    int64_t max_rows) {
+  // The order by the column itself has SQLite use its index.
+  Result<Statement*> statement = prepared(fmt::format(
+      "DELETE FROM {0} WHERE id IN (SELECT id FROM {0} WHERE {1} < {2} "
+      "ORDER BY {1} LIMIT ?2)",
+      table, column, limit));
   if (!statement) return std::move(statement).error();
-  (*statement)->bind(0, before_unix_s).bind(1, max_rows);
+  (*statement)->bind(0, number).bind(1, max_rows);
   if (Result<bool> done = (*statement)->step(); !done) {
     return std::move(done).error();
   }
-  const int64_t old = database_->changed_rows();
-  // Ids rise by one per record, so at most max_jobs rows are above this one.
-  statement = prepared(
-      "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE "
-      "id <= (SELECT max(id) FROM jobs) - ?1 ORDER BY id LIMIT ?2)");
-  if (!statement) return std::move(statement).error();
-  (*statement)->bind(0, max_jobs).bind(1, max_rows - old);
-  if (Result<bool> done = (*statement)->step(); !done) {
-    return std::move(done).error();
-  }
-  return old + database_->changed_rows();
+  return database_->changed_rows();
+}
+
+Result<HistoryFile::Pruned> HistoryFile::prune(Kept kept, double before_unix_s,
+                                               int64_t most_rows,
+                                               int64_t max_rows) {
+  const bool is_runs = kept == Kept::kRuns;
+  const std::string table = is_runs ? "jobs" : "reports";
+  const Result<int64_t> old =
+      remove(table, is_runs ? "last_seen_unix_s" : "kept_unix_s", "?1",
+             before_unix_s, max_rows);
+  if (!old) return old.error();
+  if (*old == max_rows) return Pruned{*old, 0};
+  // Ids rise by one per row, so at most most_rows rows are not below this one.
+  const Result<int64_t> beyond = remove(
+      table, "id", fmt::format("(SELECT max(id) FROM {}) - ?1 + 1", table),
+      double(most_rows), max_rows - *old);
+  if (!beyond) return beyond.error();
+  return Pruned{*old, *beyond};
 }
 
 }  // namespace penstock

@@ -18,6 +18,7 @@ namespace penstock {
 struct HistoryQuery {
   std::optional<uint32_t> uid;        // nullopt: all users
   std::optional<uint32_t> job_id;     // also an array's or a het job's
+  bool is_own = false;                // job_id: the job's own, no other's
   std::string kind;                   // kinds that begin so; "": all
   double since_unix_s = 0;            // last seen at this time or later
   bool measured_only = false;         // ended, with a measured ceiling
@@ -58,6 +59,14 @@ struct ReportQuery {
 
 class HistoryFile {
  public:
+  enum class Kept { kRuns, kReports };
+  // Numbers of rows removed, by reason.
+  struct Pruned {
+    int64_t old = 0;
+    int64_t beyond_number = 0;
+    int64_t all() const { return old + beyond_number; }
+  };
+
   // Creates the file and its tables if missing, and migrates older tables. A
   // migration is atomic.
   // Errors: Database::open()'s, and kPermissionDenied for another program's
@@ -77,21 +86,21 @@ class HistoryFile {
   [[nodiscard]] Status put_reports(const std::vector<KeptReport>& reports);
   [[nodiscard]] Result<std::vector<ReportRow>> find_reports(
       const ReportQuery& query);
-  // Removes at most max_rows reports: those kept before before_unix_s, and the
-  // oldest beyond max_reports. Returns the number removed.
-  [[nodiscard]] Result<int64_t> prune_reports(double before_unix_s,
-                                              int64_t max_reports,
-                                              int64_t max_rows);
-
-  // Removes at most max_rows records: those last seen before before_unix_s, and
-  // the oldest beyond max_jobs. Returns the number removed.
-  [[nodiscard]] Result<int64_t> prune(double before_unix_s, int64_t max_jobs,
-                                      int64_t max_rows);
+  // Removes at most max_rows rows: those last written before before_unix_s, and
+  // when all of these are gone the oldest beyond most_rows.
+  [[nodiscard]] Result<Pruned> prune(Kept kept, double before_unix_s,
+                                     int64_t most_rows, int64_t max_rows);
 
  private:
   explicit HistoryFile(std::unique_ptr<Database> database)
       : database_(std::move(database)) {}
   [[nodiscard]] Result<Statement*> prepared(const std::string& sql);
+  // Removes rows whose column is below the limit, an expression of the number
+  // ?1, the lowest first. Returns their number.
+  [[nodiscard]] Result<int64_t> remove(const std::string& table,
+                                       const std::string& column,
+                                       const std::string& limit, double number,
+                                       int64_t max_rows);
   // Binds and runs the statement once for each row, in one transaction.
   template <class Row, class Bind>
   [[nodiscard]] Status put_all(const std::string& sql,

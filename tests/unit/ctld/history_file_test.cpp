@@ -93,6 +93,8 @@ TEST_CASE("queries filter by user, job, time and page") {
   CHECK(ids(file.find({.uid = 0})).empty());
   CHECK(ids(file.find({.job_id = 5})) == Ids{5});
   CHECK(ids(file.find({.job_id = 77})) == Ids{3, 2});
+  CHECK(ids(file.find({.job_id = 77, .is_own = true})).empty());
+  CHECK(ids(file.find({.job_id = 5, .is_own = true})) == Ids{5});
   CHECK(ids(file.find({.uid = 1001, .job_id = 77})).empty());
   CHECK(ids(file.find({.since_unix_s = 1005})) == Ids{6, 5});
   CHECK(ids(file.find({.measured_only = true})) == Ids{3, 1});
@@ -138,6 +140,15 @@ TEST_CASE("no text of a user and no measurement makes an invalid row") {
   CHECK(rows->front().job.run.parts_s.compute == job.run.parts_s.compute);
 }
 
+using Removed = std::pair<int64_t, int64_t>;  // by age, by number
+
+Removed pruned(HistoryFile& file, HistoryFile::Kept kept, double before_unix_s,
+               int64_t most_rows, int64_t max_rows) {
+  const auto rows = file.prune(kept, before_unix_s, most_rows, max_rows);
+  REQUIRE(rows);
+  return {rows->old, rows->beyond_number};
+}
+
 TEST_CASE("old and surplus rows are removed in small steps") {
   Scratch scratch;
   HistoryFile file = open_file(scratch.file("h"));
@@ -147,15 +158,15 @@ TEST_CASE("old and surplus rows are removed in small steps") {
     jobs.back().last_seen_unix_s = id;
   }
   REQUIRE(file.put(jobs));
-  CHECK(*file.prune(41, 1000, 30) == 30);
-  CHECK(*file.prune(41, 1000, 30) == 10);
-  CHECK(*file.prune(41, 1000, 30) == 0);
+  CHECK(pruned(file, HistoryFile::Kept::kRuns, 41, 1000, 30) == Removed(30, 0));
+  CHECK(pruned(file, HistoryFile::Kept::kRuns, 41, 1000, 30) == Removed(10, 0));
+  CHECK(pruned(file, HistoryFile::Kept::kRuns, 41, 1000, 30) == Removed(0, 0));
   CHECK(ids(file.find({.limit = 1000})).back() == 41);
-  CHECK(*file.prune(51, 20, 30) == 30);  // 10 by age, 20 by number
+  CHECK(pruned(file, HistoryFile::Kept::kRuns, 51, 20, 30) == Removed(10, 20));
   CHECK(ids(file.find({.limit = 1000})).back() == 71);
-  CHECK(*file.prune(51, 20, 30) == 10);
+  CHECK(pruned(file, HistoryFile::Kept::kRuns, 51, 20, 30) == Removed(0, 10));
   CHECK(ids(file.find({.limit = 1000})).size() == 20);
-  CHECK(*file.prune(51, 20, 30) == 0);
+  CHECK(pruned(file, HistoryFile::Kept::kRuns, 51, 20, 30) == Removed(0, 0));
 }
 
 std::unique_ptr<Database> database_of(const std::string& path,
@@ -167,12 +178,17 @@ std::unique_ptr<Database> database_of(const std::string& path,
   return *std::move(database);
 }
 
+HistoryFile migrated(const Scratch& scratch, int version) {
+  database_of(scratch.file("h"),
+              read_text(std::string(PENSTOCK_FIXTURES) + "/version_" +
+                        std::to_string(version) + ".sql"));
+  return open_file(scratch.file("h"));
+}
+
 TEST_CASE("a history of version 1 is migrated with all its rows") {
   Scratch scratch;
-  database_of(scratch.file("h"),
-              read_text(std::string(PENSTOCK_FIXTURES) + "/version_1.sql"));
   {
-    HistoryFile file = open_file(scratch.file("h"));
+    HistoryFile file = migrated(scratch, 1);
     Result<std::vector<HistoryRow>> rows = file.find({});
     REQUIRE(rows);
     REQUIRE(rows->size() == 5);
@@ -214,9 +230,7 @@ TEST_CASE("a history of version 1 is migrated with all its rows") {
 
 TEST_CASE("a history of version 2 is migrated with all its rows") {
   Scratch scratch;
-  database_of(scratch.file("h"),
-              read_text(std::string(PENSTOCK_FIXTURES) + "/version_2.sql"));
-  HistoryFile file = open_file(scratch.file("h"));
+  HistoryFile file = migrated(scratch, 2);
   Result<std::vector<HistoryRow>> rows = file.find({});
   REQUIRE(rows);
   REQUIRE(rows->size() == 2);
@@ -237,9 +251,7 @@ TEST_CASE("a history of version 2 is migrated with all its rows") {
 
 TEST_CASE("a history of version 3 is migrated with all its rows") {
   Scratch scratch;
-  database_of(scratch.file("h"),
-              read_text(std::string(PENSTOCK_FIXTURES) + "/version_3.sql"));
-  HistoryFile file = open_file(scratch.file("h"));
+  HistoryFile file = migrated(scratch, 3);
   const auto rows = file.find({});
   REQUIRE(rows);
   REQUIRE(rows->size() == 2);
@@ -250,15 +262,33 @@ TEST_CASE("a history of version 3 is migrated with all its rows") {
 
 TEST_CASE("a history of version 4 is migrated with its runs and reports") {
   Scratch scratch;
-  database_of(scratch.file("h"),
-              read_text(std::string(PENSTOCK_FIXTURES) + "/version_4.sql"));
-  HistoryFile file = open_file(scratch.file("h"));
+  HistoryFile file = migrated(scratch, 4);
   const auto rows = file.find({});
   REQUIRE(rows);
   REQUIRE(rows->size() == 2);
   CHECK(*(*rows)[1].job.run.wall_s == 3600.5);
   CHECK_FALSE((*rows)[1].job.run.observed_s);
   CHECK(file.find_reports({.job_id = 100})->size() == 1);
+}
+
+TEST_CASE("a history of version 5 is migrated with its observed time") {
+  Scratch scratch;
+  HistoryFile file = migrated(scratch, 5);
+  const auto rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 2);
+  CHECK(*(*rows)[1].job.run.observed_s == 3000.5);
+  CHECK_FALSE((*rows)[1].job.run.gpu_s);
+}
+
+TEST_CASE("a history of version 6 is migrated with its use of GPUs") {
+  Scratch scratch;
+  HistoryFile file = migrated(scratch, 6);
+  const auto rows = file.find({});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 2);
+  CHECK(*(*rows)[1].job.run.gpu_s == 7000.5);
+  CHECK_FALSE((*rows)[1].job.run.guest_core_s);
 }
 
 TEST_CASE("a failed migration leaves the file unchanged") {
@@ -288,7 +318,7 @@ TEST_CASE(
   for (const Row& row :
        {Row{"PRAGMA application_id=1347310420; PRAGMA user_version=99;"
             "CREATE TABLE jobs (x);",
-            "version 99, this penstockctld knows those up to 5"},
+            "version 99, this penstockctld knows those up to 7"},
         Row{"CREATE TABLE jobs (x);", "another program's database"},
         Row{"PRAGMA application_id=5; CREATE TABLE t (x);",
             "another program's database"},
@@ -453,12 +483,12 @@ TEST_CASE("old reports are removed, some at once") {
     reports.back().kept_unix_s = job;
   }
   REQUIRE(file.put_reports(reports));
-  CHECK(*file.prune_reports(6, 100, 3) == 3);
-  CHECK(*file.prune_reports(6, 100, 30) == 2);
-  CHECK(*file.prune_reports(6, 100, 30) == 0);
+  CHECK(pruned(file, HistoryFile::Kept::kReports, 6, 100, 3) == Removed(3, 0));
+  CHECK(pruned(file, HistoryFile::Kept::kReports, 6, 100, 30) == Removed(2, 0));
+  CHECK(pruned(file, HistoryFile::Kept::kReports, 6, 100, 30) == Removed(0, 0));
   CHECK(file.find_reports(ReportQuery{.job_id = 5})->empty());
   CHECK(file.find_reports(ReportQuery{.job_id = 6})->size() == 1);
-  CHECK(*file.prune_reports(6, 2, 30) == 3);  // of too many, the oldest
+  CHECK(pruned(file, HistoryFile::Kept::kReports, 6, 2, 30) == Removed(0, 3));
   CHECK(file.find_reports(ReportQuery{.job_id = 8})->empty());
   CHECK(file.find_reports(ReportQuery{.job_id = 9})->size() == 1);
 }

@@ -193,6 +193,44 @@ std::vector<uint32_t> kept_by(History& history) {
   return jobs;
 }
 
+TEST_CASE("reports removed for their number are told, once a day") {
+  Scratch scratch;
+  Said said;
+  HistoryOptions options = quick(scratch.file("h"));
+  options.max_reports = 5;
+  auto history = open_history(options, said);
+  for (uint32_t job = 1; job <= 20; ++job) {
+    history->put(report_of(job));
+    wait_for("the disk", [&] { return !history->take_kept().empty(); });
+  }
+  history->put(recent(1));  // removal follows a record
+  wait_for("the oldest to be removed",
+           [&] { return history->find_reports({.job_id = 15})->empty(); });
+  CHECK(history->find_reports({.job_id = 16})->size() == 1);
+  const auto lines = said.lines();
+  CHECK(lines.size() == 1);
+  CHECK(lines.front().starts_with(
+      "history: 5 reports are the most that are kept: "));
+}
+
+TEST_CASE("runs removed for their number are told, once a day") {
+  Scratch scratch;
+  Said said;
+  HistoryOptions options = quick(scratch.file("h"));
+  options.max_jobs = 5;
+  auto history = open_history(options, said);
+  for (uint32_t job = 1; job <= 20; ++job) {
+    history->put(recent(job));
+    REQUIRE(history->flush(10000));
+  }
+  wait_for("the oldest to be removed",
+           [&] { return history->counts().pruned == 15; });
+  const auto lines = said.lines();
+  REQUIRE(lines.size() == 1);
+  CHECK(lines.front().starts_with(
+      "history: 5 runs are the most that are kept: "));
+}
+
 TEST_CASE("a report counts as kept once it is on the disk") {
   Scratch scratch;
   Said said;
