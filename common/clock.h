@@ -7,6 +7,9 @@
 
 namespace penstock {
 
+// Clocks of two machines are taken to differ by less.
+inline constexpr double kClockSkew_s = 60;
+
 inline uint64_t read_clock_ns(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "common/clock.h"
 #include "report/advice.h"
 #include "report/resample.h"
 
@@ -17,7 +18,6 @@ namespace {
 using Parts = std::vector<JobReport>;
 
 constexpr size_t kCourseSteps = 1024;
-constexpr double kSkew_s = 60;  // from which on clocks are worth a note
 
 // The sum of a figure over the parts that know it; nullopt: none does.
 template <class Figure>
@@ -396,7 +396,7 @@ std::vector<std::string> notes_of(const Parts& parts) {
       if (!is_known && out.size() + 1 < kMaxReportNotes) out.push_back(note);
     }
   }
-  if (last - first > kSkew_s) {
+  if (last - first > kClockSkew_s) {
     out.push_back(fmt::format(
         "the nodes' starts are {:.0f} s apart: steps began at different times, "
         "or their clocks differ",
@@ -452,40 +452,6 @@ JobReport merge_reports(std::vector<JobReport> parts) {
   out.notes = notes_of(parts);
   out.nodes = nodes_of(parts);
   out.slowest = advice_of(parts);
-  return out;
-}
-
-std::vector<JobReport> parts_of_last_run(std::vector<JobReport> parts) {
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const JobReport& a, const JobReport& b) {
-                     return std::pair(a.start_unix_s, a.updated_unix_s) >
-                            std::pair(b.start_unix_s, b.updated_unix_s);
-                   });
-  std::vector<JobReport> out;
-  std::string left_out;
-  for (JobReport& part : parts) {
-    const bool is_known = std::any_of(
-        out.begin(), out.end(),
-        [&](const JobReport& other) { return other.node == part.node; });
-    const bool is_other = !out.empty() && (part.job_id != out.front().job_id ||
-                                           part.user_id != out.front().user_id);
-    if (is_known || is_other) continue;
-    if (out.empty() ||
-        part.start_unix_s + part.run_s() >= out.front().start_unix_s) {
-      out.push_back(std::move(part));
-    } else {
-      left_out += (left_out.empty() ? "" : ", ") + part.node;
-    }
-  }
-  if (!left_out.empty()) {
-    std::vector<std::string>& notes = out.front().notes;
-    if (notes.size() < kMaxReportNotes) {
-      notes.push_back(
-          "left out, as they ended before the others began, in an "
-          "earlier run or an earlier step: the parts on " +
-          left_out);
-    }
-  }
   return out;
 }
 

@@ -23,6 +23,17 @@ std::string without_numbers(std::string_view text) {
 
 }  // namespace
 
+std::string job_label(const JobRecord& job) {
+  std::string label = job.job_id == 0 ? "-" : std::to_string(job.job_id);
+  if (job.array_job_id && job.array_task_id) {
+    label = fmt::format("{}_{}", *job.array_job_id, *job.array_task_id);
+  } else if (job.het_job_id && job.het_offset) {
+    label = fmt::format("{}+{}", *job.het_job_id, *job.het_offset);
+  }
+  if (job.restart_count > 0) label += fmt::format(" r{}", job.restart_count);
+  return label;
+}
+
 std::string text_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a's offset basis and prime
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;

@@ -93,6 +93,10 @@ void visit_fields(Visitor& visit, Struct& job) {
   for (const RunField& field : kRunFields) visit(field.name, field.of(job.run));
 }
 
+// In Slurm's notation: "4711", an array task "4700_11", a component of a
+// heterogeneous job "4701+1"; " r2" marks the run after the second requeue.
+std::string job_label(const JobRecord& job);
+
 // 16 hexadecimal digits of the text's 64-bit FNV-1a hash: the same in every
 // release and on every machine. Not collision-resistant against an attacker.
 std::string text_hash(std::string_view text);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/clock.h"
 #include "common/hex.h"
 #include "common/units.h"
 #include "select_ext/ctld/stall_totals.h"
@@ -207,10 +208,49 @@ Result<json> history_document(const ControllerQuery& query,
   return document;
 }
 
+// The latest start of these parts of a job.
+double started_unix_s(const std::vector<ReportRow>& parts) {
+  double latest = 0;
+  for (const ReportRow& part : parts) {
+    latest = std::max(latest, part.report.started_unix_s);
+  }
+  return latest;
+}
+
+// Adds the job as squeue prints it, with the restarts of the run that had begun
+// when these parts did, and the restarts of its newest run. null: the history
+// lacks it.
+void add_label(const std::vector<ReportRow>& parts,
+               const std::optional<uint32_t>& uid,
+               const FindHistory& find_history, json& document) {
+  constexpr int kRuns = 64;
+  document["label"] = document["restarts"] = nullptr;
+  if (parts.empty()) return;
+  const uint32_t job_id = parts.front().report.job_id;
+  const HistoryQuery wanted{
+      .uid = uid, .job_id = job_id, .is_own = true, .limit = kRuns};
+  const auto rows = find_history(wanted);
+  if (!rows) return;
+  const double latest = started_unix_s(parts) + kClockSkew_s;
+  std::vector<const JobRecord*> runs, begun;  // the newest first
+  for (const HistoryRow& row : *rows) {
+    if (row.job.job_id != job_id) continue;
+    runs.push_back(&row.job);
+    const auto& start = row.job.start_unix_s;
+    if (start && *start <= latest) begun.push_back(&row.job);
+  }
+  if (runs.empty()) return;
+  document["restarts"] = runs.front()->restart_count;
+  // If an only run has not begun, its nodes' clocks are behind.
+  if (begun.empty() && runs.size() == 1) begun = runs;
+  if (!begun.empty()) document["label"] = job_label(*begun.front());
+}
+
 // A page holds as many reports as fit; one always does.
 Result<json> reports_document(const ControllerQuery& query,
                               const std::optional<uint32_t>& uid,
                               const ClusterView& view,
+                              const FindHistory& find_history,
                               const FindReports& find_reports) {
   if (!query.job_id) return invalid("query: job_id: reports are of one job");
   ReportQuery wanted{.job_id = *query.job_id, .uid = uid};
@@ -246,6 +286,7 @@ Result<json> reports_document(const ControllerQuery& query,
     }
   }
   json document = header("job_reports", view);
+  add_label(*rows, uid, find_history, document);
   page.put_into(document, "reports");
   return document;
 }
@@ -298,7 +339,7 @@ Result<json> build_answer(const ControllerQuery& query, uid_t asker,
     return history_document(query, uid, view, find_history);
   }
   if (query.what == ControllerQuery::What::kReports) {
-    return reports_document(query, uid, view, find_reports);
+    return reports_document(query, uid, view, find_history, find_reports);
   }
   if (!view.is_active) {
     return Error{Code::kUnavailable, 0,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/units.h"
+#include "common/shown_text.h"
 #include "report/text.h"
 #include "tools/penstock/stall_shares.h"
 
@@ -18,7 +18,7 @@ constexpr int kIndent = 13;
 constexpr int kWhenWidth = 70;
 
 std::string text_or_dash(const std::string& text, size_t most) {
-  return text.empty() ? "-" : printable(text, text.size()).substr(0, most);
+  return text.empty() ? "-" : shown_in_columns(text, most);
 }
 
 std::string count_text(uint32_t count) {
@@ -141,17 +141,6 @@ std::optional<double> stalled_gpu_h(const JobRecord& job) {
   const auto seconds = stalled_s(job.run);
   if (!seconds) return std::nullopt;
   return *seconds * gpus_of(job) / kHour_s;
-}
-
-std::string job_label(const JobRecord& job) {
-  std::string label = count_text(job.job_id);
-  if (job.array_job_id && job.array_task_id) {
-    label = fmt::format("{}_{}", *job.array_job_id, *job.array_task_id);
-  } else if (job.het_job_id && job.het_offset) {
-    label = fmt::format("{}+{}", *job.het_job_id, *job.het_offset);
-  }
-  if (job.restart_count > 0) label += fmt::format(" r{}", job.restart_count);
-  return label;
 }
 
 JobTable make_job_table(std::vector<JobRecord> jobs) {

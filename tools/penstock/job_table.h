@@ -25,9 +25,6 @@ JobTable make_job_table(std::vector<JobRecord> jobs);
 
 // stalled_s() times GPUs, in hours; nullopt: unknown.
 std::optional<double> stalled_gpu_h(const JobRecord& job);
-// In Slurm's notation: "4711", an array task "4700_11", a component of a
-// heterogeneous job "4701+1"; " r2" marks the run after the second requeue.
-std::string job_label(const JobRecord& job);
 
 // As with render_text() no line is wider than style.width, and names cannot
 // control the terminal. Unknown figures are "-", unknown shares "---".

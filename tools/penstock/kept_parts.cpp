@@ -29,16 +29,23 @@ double age_of(const nlohmann::json& row, const nlohmann::json& page) {
          row.value("kept_unix_s", page.at("time_unix_s").get<double>());
 }
 
-Status add_parts_of(const ControllerAddress& address, uint32_t job_id,
-                    const Config& config, Credentials& credentials,
-                    KeptParts& out) {
+Status add_parts_of(size_t controller, uint32_t job_id, const Config& config,
+                    Credentials& credentials, KeptParts& out) {
+  const ControllerAddress& address = config.controllers[controller];
   ControllerQuery query;
   query.what = ControllerQuery::What::kReports;
   query.job_id = job_id;
   const auto add = [&](const nlohmann::json& row, const nlohmann::json& page) {
     Result<JobReport> report = report_in(row, job_id);
     if (report) {
-      out.parts.push_back({*std::move(report), age_of(row, page)});
+      const double updated_unix_s = report->updated_unix_s;
+      KeptPart& part = out.parts.emplace_back(
+          KeptPart{*std::move(report), age_of(row, page)});
+      if (row.contains("kept_unix_s")) {
+        part.clock_ahead_s =
+            updated_unix_s - row.at("kept_unix_s").get<double>();
+        part.controller = controller;
+      }
       return;
     }
     out.faults.push_back(std::move(report).error().wrap(
@@ -48,6 +55,16 @@ Status add_parts_of(const ControllerAddress& address, uint32_t job_id,
   return ask_pages({{address}, trust_in_controllers(config)}, query,
                    credentials, [&](const nlohmann::json& page) {
                      for (const auto& row : page.at("reports")) add(row, page);
+                     const auto label = page.value("label", nlohmann::json());
+                     if (label.is_string() && out.label.empty()) {
+                       out.label = label;
+                     }
+                     const auto restarts =
+                         page.value("restarts", nlohmann::json());
+                     if (restarts.is_number_unsigned()) {
+                       out.restarts = std::max(out.restarts.value_or(0),
+                                               restarts.get<uint32_t>());
+                     }
                      return page.at("next").is_null() ? 0 : kMaxQueryRows;
                    });
 }
@@ -78,9 +95,31 @@ std::map<std::string, KeptPart*> latest_of(std::vector<KeptPart>& parts) {
 KeptParts ask_for_parts(uint32_t job_id, const Config& config) {
   KeptParts out;
   MungeCredentials credentials(config.munge_socket);
-  for (const ControllerAddress& address : config.controllers) {
-    Status asked = add_parts_of(address, job_id, config, credentials, out);
+  for (size_t i = 0; i < config.controllers.size(); ++i) {
+    Status asked = add_parts_of(i, job_id, config, credentials, out);
     if (!asked) out.faults.push_back(std::move(asked).error());
+  }
+  return out;
+}
+
+std::map<std::string, double> clocks_of(const KeptParts& kept) {
+  if (kept.restarts != 0u) return {};
+  std::map<size_t, std::map<std::string, const KeptPart*>> by_controller;
+  for (const KeptPart& part : kept.parts) {
+    if (!part.clock_ahead_s) continue;
+    const KeptPart*& latest = by_controller[part.controller][part.report.node];
+    const bool is_newer = latest == nullptr || latest->report.updated_unix_s <
+                                                   part.report.updated_unix_s;
+    if (is_newer) latest = &part;
+  }
+  const auto most = std::max_element(by_controller.begin(), by_controller.end(),
+                                     [](const auto& a, const auto& b) {
+                                       return a.second.size() < b.second.size();
+                                     });
+  std::map<std::string, double> out;
+  if (most == by_controller.end()) return out;
+  for (const auto& [node, part] : most->second) {
+    out[node] = *part->clock_ahead_s;
   }
   return out;
 }

@@ -19,14 +19,16 @@
 #include "common/units.h"
 #include "report/html_report.h"
 #include "report/json.h"
+#include "report/last_run.h"
 #include "report/merge.h"
 #include "report/summary.h"
 #include "tools/penstock/client.h"
 #include "tools/penstock/kept_parts.h"
 #include "tools/penstock/live_view.h"
 #include "tools/penstock/read_file.h"
-#include "tools/penstock/timeline_csv.h"
 #include "tools/penstock/slurm_job.h"
+#include "tools/penstock/timeline_csv.h"
+#include "tools/penstock/user_names.h"
 #include "tools/penstock/write_page.h"
 
 namespace penstock {
@@ -180,12 +182,6 @@ Error no_report(const JobNumber& number, const Config& config,
                job + ": no report in " + config.report_dir + ", and " + hint};
 }
 
-void add_note(std::string note, JobReport& report) {
-  if (report.notes.size() < kMaxReportNotes) {
-    report.notes.push_back(std::move(note));
-  }
-}
-
 // The job as Slurm knows it; an empty state: not known. A part that says that
 // the job runs is worth asking Slurm's accounting, too.
 KnownJob slurms_word(const JobNumber& number, uint32_t job_id,
@@ -202,13 +198,12 @@ KnownJob slurms_word(const JobNumber& number, uint32_t job_id,
 // Says what the report lacks of a job that Slurm knows.
 void note_gaps(const KnownJob& known, bool has_kept, JobReport& report) {
   if (is_alive(known.state) && !report.running) {
-    add_note("the job is " + known.state +
-                 ": these are parts of steps that have ended, or of an earlier "
-                 "run",
-             report);
+    report.add_note("the job is " + known.state +
+                    ": these are parts of steps that have ended, or of an "
+                    "earlier run");
   } else if (report.running && has_kept && is_alive(known.state)) {
-    add_note("the job runs: parts of other nodes are up to a minute old",
-             report);
+    report.add_note(
+        "the job runs: parts of other nodes are up to a minute old");
   }
   std::string absent;
   for (const std::string& node : known.nodes) {
@@ -219,10 +214,9 @@ void note_gaps(const KnownJob& known, bool has_kept, JobReport& report) {
     if (!is_here) absent += (absent.empty() ? "" : ", ") + printable(node);
   }
   if (absent.empty()) return;
-  add_note("missing: " + absent +
-               ": no managed task ran there, or its penstockd has not told a "
-               "controller",
-           report);
+  report.add_note("missing: " + absent +
+                  ": no managed task ran there, or its penstockd has not told "
+                  "a controller");
 }
 
 // The parts that ran elsewhere, if this machine has their files or a controller
@@ -255,15 +249,19 @@ Result<JobReport> any_report(const JobNumber& number, uint32_t job_id,
     std::move(finished->faults.begin(), finished->faults.end(),
               std::back_inserter(faults));
   }
+  auto clocks = clocks_of(kept);
   // After the files, whose time lines are finer.
   for (KeptPart& part : kept.parts) parts.push_back(std::move(part.report));
-  JobReport report = merge_reports(parts_of_last_run(std::move(parts)));
+  JobReport report =
+      merge_reports(parts_of_last_run(std::move(parts), std::move(clocks)));
+  report.user = known_name_of_user(report.user_id);
+  report.label = kept.label;
   if (asks_slurm) note_gaps(known, has_kept, report);
-  for (std::string& note : notes) add_note(std::move(note), report);
+  for (std::string& note : notes) report.add_note(std::move(note));
   for (const Error& fault : faults) {
     // Of another user: a job that had the number before.
     if (fault.code == Code::kPermissionDenied) continue;
-    add_note("a part is missing, or may be: " + fault.message, report);
+    report.add_note("a part is missing, or may be: " + fault.message);
   }
   return report;
 }

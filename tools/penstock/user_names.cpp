@@ -9,12 +9,17 @@
 
 namespace penstock {
 
-std::string name_of_user(uint32_t uid) {
+std::string known_name_of_user(uint32_t uid) {
   std::array<char, 4096> buffer;
   passwd entry{};
   passwd* found = nullptr;
   ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
-  return found ? found->pw_name : std::to_string(uid);
+  return found ? found->pw_name : "";
+}
+
+std::string name_of_user(uint32_t uid) {
+  const std::string name = known_name_of_user(uid);
+  return name.empty() ? std::to_string(uid) : name;
 }
 
 Result<uint32_t> uid_of_user(const std::string& user) {

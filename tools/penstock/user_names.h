@@ -8,6 +8,8 @@
 
 namespace penstock {
 
+// "": there is none.
+std::string known_name_of_user(uint32_t uid);
 // The id as text if there is no name.
 std::string name_of_user(uint32_t uid);
 // Accepts a name or an id.

@@ -273,7 +273,10 @@ TEST_CASE("the document of the history has the fields of docs/protocol.md") {
     "floor_samples_per_s": 500.0, "observed_s": 1800.0,
     "would_borrow_core_s": 900.0, "would_lend_core_s": 30.0,
     "would_save_s": 400.0, "would_save_low_s": 300.0,
-    "would_save_high_s": 500.0}])"));
+    "would_save_high_s": 500.0, "guest_core_s": null,
+    "allocated_core_s": null,
+    "used_core_s": null, "gpu_s": null, "gpu_busy_s": null,
+    "gpu_idle_s": null}])"));
 }
 
 TEST_CASE(
@@ -453,6 +456,44 @@ TEST_CASE("a job's reports are read page by page") {
   }
 }
 
+TEST_CASE("a job's reports come with its number as squeue prints it") {
+  ControllerQuery query = about(What::kReports);
+  query.job_id = 7;
+  const auto history = [](const HistoryQuery& wanted) {
+    CHECK(wanted.is_own);
+    HistoryRow newest, earlier;
+    newest.job = earlier.job = full_record(*wanted.job_id);
+    newest.job.restart_count = 3;
+    newest.job.start_unix_s = 5000;  // after the parts, which are of 5.5
+    earlier.job.start_unix_s = 5;
+    return Result<std::vector<HistoryRow>>(std::vector{newest, earlier});
+  };
+  const auto page =
+      build_answer(query, 1000, cluster_view(), history, reports_of(1, 2));
+  REQUIRE(page);
+  CHECK((*page)["label"] == "4700_11 r2");
+  CHECK((*page)["restarts"] == 3);
+}
+
+TEST_CASE("a job of nodes whose clocks are behind has its only run's number") {
+  ControllerQuery query = about(What::kReports);
+  query.job_id = 7;
+  const uint32_t row_restarts = full_record(7).restart_count;
+  for (const size_t runs : {1, 2}) {
+    const auto history = [&](const HistoryQuery& wanted) {
+      HistoryRow row;
+      row.job = full_record(*wanted.job_id);
+      row.job.start_unix_s = 605;  // after the parts, which are of 5.5
+      return Result<std::vector<HistoryRow>>(std::vector(runs, row));
+    };
+    const auto page =
+        build_answer(query, 1000, cluster_view(), history, reports_of(1, 2));
+    REQUIRE(page);
+    CHECK((*page)["label"].is_null() == (runs == 2));
+    CHECK((*page)["restarts"] == row_restarts);
+  }
+}
+
 TEST_CASE("reports of another user's job are denied, and root sees them") {
   ControllerQuery query = about(What::kReports);
   query.job_id = 7;
@@ -461,6 +502,8 @@ TEST_CASE("reports of another user's job are denied, and root sees them") {
                         reports_of(2, 2));
   };
   CHECK((*ask(0))["reports"].size() == 2);
+  CHECK((*ask(0))["label"].is_null());
+  CHECK((*ask(0))["restarts"].is_null());
   CHECK(ask(1001).error().code == Code::kPermissionDenied);
   CHECK(ask(1001).error().message == "job 7 is not of user 1001");
   query.job_id = 8;  // nobody's

@@ -6,35 +6,9 @@
 #include "report/render.h"
 #include "samples.h"
 #include "tests/unit/catch.h"
+#include "two_parts.h"
 
 namespace penstock {
-namespace {
-
-// Of a job with two ranks on c1, which computes, and one on c2, which waits.
-std::vector<JobReport> two_parts() {
-  JobReport fed = samples::input_bound();
-  fed.tasks = fed.ranks = 2;
-  fed.cores.node = 64;
-  fed.breakdown = make_breakdown({.wall_s = 300,
-                                  .parts = {.compute = {{290.0}, "told"},
-                                            .fetch_stall = {{4.0}},
-                                            .prep_stall = {{6.0}}},
-                                  .waited_s = 10.0});
-  fed.notes = {"the accelerator is emulated: a timed wait per step", "of c1"};
-  fed.cores.lent_by = {{12, 0.5}, {0, 0.25}};
-  fed.cores.not_lent = {{NotLent::kThreads, 0.5}};
-  JobReport starved = samples::input_bound();
-  starved.node = "c2";
-  starved.cores.node = 64;
-  starved.start_unix_s += 2;
-  starved.updated_unix_s += 2;
-  starved.end_unix_s = starved.updated_unix_s;
-  starved.cores.lent_by = {{0, 0.5}};
-  starved.cores.not_lent = {{NotLent::kNoCpus, 0.7}, {NotLent::kThreads, 0.3}};
-  return {starved, fed};
-}
-
-}  // namespace
 
 TEST_CASE("a launch problem of several nodes is told once, with a node") {
   auto parts = two_parts();  // c2's ranks wait
@@ -118,6 +92,13 @@ TEST_CASE("notes are told once, and reasons are added up") {
         std::vector<std::string>{
             "the accelerator is emulated: a timed wait per step", "of c1"});
   CHECK(all.cores.lent_by == std::vector<LentBy>{{0, 0.75}, {12, 0.5}});
+  REQUIRE(all.slowest_rank);
+  CHECK(all.slowest_rank->node == "c2");
+  CHECK(all.slowest_rank->process == 3);
+  CHECK(all.slowest_rank->waited == 0.4);
+  CHECK(all.slowest_rank->mean < 0.35);
+  CHECK(all.slowest_rank->mean > 0.05);
+  CHECK(all.gpus == GpuFigures{5, 4, (1.0 + 3 * 0.2) / 4, 50, 3e9, 80e9});
   REQUIRE(all.cores.not_lent.size() == 2);
   CHECK(all.cores.not_lent[0] == CoresNotLent{NotLent::kThreads, 0.8});
   CHECK(all.cores.not_lent[1] == CoresNotLent{NotLent::kNoCpus, 0.7});
@@ -224,41 +205,6 @@ TEST_CASE("a merged report is written, read and shown") {
   CHECK(text.find("c2                     1        584") != std::string::npos);
   CHECK(text.find("the slowest: its ranks wait longest") != std::string::npos);
   CHECK(render_html(all).find("c2 (slowest)") != std::string::npos);
-}
-
-TEST_CASE("only parts of the last run are kept") {
-  auto parts = two_parts();
-  JobReport earlier = parts[0];
-  earlier.start_unix_s -= 5000;
-  earlier.end_unix_s = earlier.start_unix_s + 100;
-  SECTION("on another node") { earlier.node = "c9"; }
-  SECTION("on the same node") {}
-  parts.insert(parts.begin(), earlier);
-  JobReport foreign = parts[1];
-  foreign.node = "c8";
-  foreign.user_id = 7;
-  foreign.start_unix_s -= 1;
-  parts.push_back(foreign);
-  const auto kept = parts_of_last_run(parts);
-  REQUIRE(kept.size() == 2);
-  CHECK(kept[0].node == "c2");
-  CHECK(kept[1].node == "c1");
-}
-
-TEST_CASE("a node's part that is left out is named") {
-  auto parts = two_parts();
-  parts[0].start_unix_s += 5000;  // a later step, on the other node
-  parts[0].updated_unix_s += 5000;
-  *parts[0].end_unix_s += 5000;
-  const auto kept = parts_of_last_run(parts);
-  REQUIRE(kept.size() == 1);
-  CHECK(kept[0].notes.back() ==
-        "left out, as they ended before the others began, in an earlier run or "
-        "an earlier step: the parts on c1");
-}
-
-TEST_CASE("there are no parts of no job") {
-  CHECK(parts_of_last_run({}).empty());
 }
 
 TEST_CASE("a job of many nodes has a bounded report") {

@@ -1,5 +1,7 @@
 #include "tools/penstock/kept_parts.h"
 
+#include <tuple>
+
 #include "tests/unit/catch.h"
 
 namespace penstock {
@@ -17,6 +19,27 @@ KeptPart part(const std::string& node, double updated_unix_s, double age_s,
 }
 
 }  // namespace
+
+TEST_CASE("the nodes' clocks are those by which most parts came") {
+  KeptParts kept;
+  // The second controller's clock is ten minutes behind, and it lacks one.
+  for (const auto& [node, controller, ahead_s] :
+       {std::tuple("a", 1, 1198.0), std::tuple("a", 0, 598.0),
+        std::tuple("b", 0, -2.0), std::tuple("a", 0, 599.0)}) {
+    kept.parts.push_back(part(node, 2000 + ahead_s, 10));
+    kept.parts.back().controller = size_t(controller);
+    kept.parts.back().clock_ahead_s = ahead_s;
+  }
+  kept.parts.push_back(part("c", 2000, 9));  // of an earlier release's
+  CHECK(clocks_of(kept).empty());            // it may have been restarted
+  kept.restarts = 1;
+  CHECK(clocks_of(kept).empty());
+  kept.restarts = 0;
+  CHECK(clocks_of(kept) ==
+        std::map<std::string, double>{{"a", 599}, {"b", -2}});
+  CHECK(clocks_of({.parts = {}, .label = "", .restarts = 0, .faults = {}})
+            .empty());
+}
 
 TEST_CASE("parts of a running job run on") {
   std::vector<KeptPart> parts = {part("a", 2000, 10), part("b", 2000, 59)};

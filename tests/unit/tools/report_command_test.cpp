@@ -10,9 +10,16 @@
 #include "tests/unit/report/samples.h"
 #include "tools/penstock/read_file.h"
 #include "tools/penstock/report_job.h"
+#include "tools/penstock/user_names.h"
 
 namespace penstock {
 namespace {
+
+// As the command shows it, which knows users' names.
+std::string shown_text(JobReport report) {
+  report.user = known_name_of_user(report.user_id);
+  return render_text(report);
+}
 
 JobNumber job(uint32_t id) { return {.text = std::to_string(id), .id = id}; }
 
@@ -55,7 +62,7 @@ TEST_CASE("a running job's report comes over the socket") {
   site.directory.write("4711.json", "stale");
   SECTION("as text") {
     REQUIRE(site.run({.job = job(4711)}));
-    CHECK(site.out.str() == render_text(running()));
+    CHECK(site.out.str() == shown_text(running()));
   }
   SECTION("as JSON") {
     REQUIRE(site.run({.job = job(4711), .json = true}));
@@ -67,7 +74,7 @@ TEST_CASE("a finished job's file is read") {
   Site site(knows_nothing);
   site.directory.write("4711.json", to_json(samples::input_bound()));
   REQUIRE(site.run({.job = job(4711)}));
-  CHECK(site.out.str() == render_text(samples::input_bound()));
+  CHECK(site.out.str() == shown_text(samples::input_bound()));
 }
 
 TEST_CASE("the parts of all nodes are one report") {
@@ -86,7 +93,8 @@ TEST_CASE("the parts of all nodes are one report") {
   SECTION("without the part that is damaged, which is named") {
     site.directory.write("4711/c2.json", "half a rep");
     REQUIRE(site.run({.job = job(4711)}));
-    CHECK(site.out.str().find("a part is missing, or may be: ") != std::string::npos);
+    CHECK(site.out.str().find("a part is missing, or may be: ") !=
+          std::string::npos);
     CHECK(site.out.str().find("4711/c2.json") != std::string::npos);
   }
   SECTION("without the part of another job") {
@@ -137,9 +145,9 @@ TEST_CASE("--follow continues until the job has ended") {
   SECTION("and shows the final report") {
     site.directory.write("4711.json", to_json(samples::input_bound()));
     REQUIRE(site.run({.job = job(4711), .follow = true}));
-    std::string live = render_text(running());
+    std::string live = shown_text(running());
     CHECK(site.out.str() ==
-          live + live + live + render_text(samples::input_bound()));
+          live + live + live + shown_text(samples::input_bound()));
   }
   SECTION("also for a job without a final report") {
     REQUIRE(site.run({.job = job(4711), .follow = true}));
@@ -149,7 +157,7 @@ TEST_CASE("--follow continues until the job has ended") {
     site.terminal.interactive = true;
     site.directory.write("4711.json", to_json(samples::input_bound()));
     REQUIRE(site.run({.job = job(4711), .follow = true}));
-    CHECK(site.out.str().starts_with("\033[H\033[J" + render_text(running())));
+    CHECK(site.out.str().starts_with("\033[H\033[J" + shown_text(running())));
   }
 }
 
@@ -159,6 +167,7 @@ TEST_CASE("--html writes a page to a file or to standard output") {
   site.directory.write("4711.json", to_json(report));
   Result<JobReport> read = parse_report(to_json(report));
   REQUIRE(read);
+  read->user = known_name_of_user(read->user_id);
   const std::string page = render_html(*read);
   SECTION("a file") {
     const std::string file = site.directory.file("page.html");
