@@ -26,4 +26,10 @@ inline constexpr size_t kMaxChildBytes = size_t{1} << 20;
 [[nodiscard]] Result<std::string> output_of_program(
     const std::vector<std::string>& arguments, int timeout_ms);
 
+// Runs a program like output_of_program(), with this standard input.
+// Errors: output_of()'s;  kNotFound  no such program;  kIo  it did not end with
+//         status 0: says how, with the beginning of its output.
+[[nodiscard]] Status run_program(const std::vector<std::string>& arguments,
+                                 const std::string& input, int timeout_ms);
+
 }  // namespace penstock::doctor

@@ -20,6 +20,8 @@ constexpr Command kCommands[] = {
     {"jobs", "Show the cluster's running managed jobs", add_jobs},
     {"nodes", "Show the cluster's nodes and storage pools", add_nodes},
     {"history", "Show the measurements of earlier jobs", add_history},
+    {"policy", "Show who holds GPUs and cores idle, and mail these users",
+     add_policy},
     {"check-config", "Check a penstock.conf and print its settings",
      add_check_config},
     {"doctor", "Check this node for everything that Penstock needs",

@@ -18,6 +18,7 @@ Run add_lmdb(CLI::App* command);
 Run add_nodes(CLI::App* command);
 Run add_off(CLI::App* command);
 Run add_on(CLI::App* command);
+Run add_policy(CLI::App* command);
 Run add_predict(CLI::App* command);
 Run add_publish(CLI::App* command);
 Run add_report(CLI::App* command);

@@ -1,10 +1,13 @@
 #include "tools/doctor/bounded.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "common/clock.h"
+#include "common/unique_fd.h"
 #include "tests/unit/catch.h"
 
 namespace penstock::doctor {
@@ -78,4 +81,53 @@ TEST_CASE("a missing program and a hanging one give different errors") {
 }
 
 }  // namespace
+TEST_CASE("a program gets its input, and its failure is told") {
+  CHECK(run_program({"sh", "-c", "read -r word && test \"$word\" = hello"},
+                    "hello\n", 10'000)
+            .ok());
+  const auto failed =
+      run_program({"sh", "-c", "echo no such user >&2; exit 3"}, "", 10'000);
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().message == "sh: ended with status 3: no such user?");
+  const auto killed = run_program({"sh", "-c", "kill -9 $$"}, "", 10'000);
+  REQUIRE_FALSE(killed.ok());
+  CHECK(killed.error().message == "sh: ended with signal 9");
+  CHECK(run_program({"penstock-no-such-program"}, "", 10'000).error().code ==
+        Code::kNotFound);
+}
+
+TEST_CASE("a program that does not end, or only closes its output, is killed") {
+  // The first one leaves a process behind that keeps the output open.
+  CHECK(run_program({"sh", "-c", "sleep 5 & exit 0"}, "", 3'000).ok());
+  for (const char* script : {"sleep 60", "exec >&- 2>&-; sleep 60"}) {
+    const auto late = run_program({"sh", "-c", script}, "", 200);
+    CAPTURE(script);
+    REQUIRE_FALSE(late.ok());
+    CHECK(late.error().code == Code::kUnavailable);
+    CHECK(late.error().message == "sh: not done within 200 ms");
+  }
+}
+
+TEST_CASE("a child that hangs does not keep our locks") {
+  char name[] = "/tmp/penstock-lock-XXXXXX";
+  UniqueFd file(::mkostemp(name, O_CLOEXEC));
+  REQUIRE(::flock(file.get(), LOCK_EX) == 0);
+  CHECK_FALSE(output_of("it", 100, [](int) {
+                // Alive for longer than its parent waits.
+                if (::fork() == 0) {
+                  ::sleep(5);
+                  ::_exit(0);
+                }
+                ::pause();
+              }).ok());
+  file.reset();
+  const UniqueFd other(::open(name, O_RDWR | O_CLOEXEC));
+  CHECK(::flock(other.get(), LOCK_EX | LOCK_NB) == 0);
+  ::unlink(name);
+}
+
+TEST_CASE("a program that does not read its input is no error") {
+  CHECK(run_program({"true"}, std::string(1 << 20, 'x'), 10'000).ok());
+}
+
 }  // namespace penstock::doctor
