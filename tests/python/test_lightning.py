@@ -116,9 +116,9 @@ class LightningTest(unittest.TestCase):
         trainer = Trainer([], callback)
         trainer.call("on_train_batch_start", [1], 0)
         trainer.call("on_train_batch_end", None, [1], 0)
-        self.assertEqual(_run_delay._waits.depth, 1)
+        self.assertEqual(_run_delay._of_thread.waits.depth, 1)
         trainer.call("on_exception", ValueError())
-        self.assertEqual(_run_delay._waits.depth, 0)
+        self.assertEqual(_run_delay._of_thread.waits.depth, 0)
 
     def test_lightnings_own_trainer(self):
         found = list(lightnings())

@@ -13,7 +13,7 @@ from watch_case import DaemonTestCase
 PREPARED = """
 import json, os, sys, torch, penstock
 from accelerate import Accelerator
-from penstock._client import default_client
+from penstock import _client
 torch.distributed.init_process_group(
     "gloo", init_method="file://" + sys.argv[1],
     rank=int(os.environ["RANK"]), world_size=2)
@@ -29,7 +29,8 @@ for batch, in loader:
     accelerator.backward(model(batch).sum())
     optimizer.step()
     seen += batch.flatten().tolist()
-print(json.dumps([seen, default_client()._counters["samples"]]))
+counters = _client.default_client()._counters
+print(json.dumps([seen, counters[_client._SAMPLES]]))
 """
 
 

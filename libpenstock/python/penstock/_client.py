@@ -18,13 +18,15 @@ _DEFAULT_SOCKET = "/run/penstock/penstockd.sock"
 _CHECK_PERIOD_NS = 1_000_000_000
 _OPEN_BUDGET_MS = 100
 _MAX_DRAINED = 64
-_WORDS = tuple(_pages.COUNTER_WORDS.items())
-# Counters of one moment: updated_ns.
-_SHOWN = ("samples", "steps", "wait_ns", "exchange_ns", "delay_ns")
-_BATCH_WORDS = tuple(item for item in _WORDS if item[0] in _SHOWN)
-_SPLIT_WORDS = tuple(
-    item for item in _WORDS if item[0] in (*_SHOWN, *_pages.LOADED)
-)
+_WORDS = _pages.COUNTER_WORDS
+_SAMPLES, _STEPS = _WORDS["samples"], _WORDS["steps"]
+_WAIT, _DELAY = _WORDS["wait_ns"], _WORDS["delay_ns"]
+_PREPARED = _WORDS["prepared"]
+# Counters of one moment, updated_ns, and all others.
+_OF_BATCH = (_SAMPLES, _STEPS, _WAIT, _WORDS["exchange_ns"], _DELAY)
+_OTHERS = tuple(word for word in _WORDS.values() if word not in _OF_BATCH)
+_OF_SPLIT = (*_OF_BATCH, *(_WORDS[name] for name in _pages.LOADED))
+_ALL = (*_OF_BATCH, *_OTHERS)
 _MAX_FDS = 8
 _OVERFLOW_UID = 65534  # root, as seen from a container's user namespace
 
@@ -62,13 +64,17 @@ class Client:
         self._progress: _pages.ProgressPage | None = None
         self._started_ns = time.monotonic_ns()
         self._updated_ns = 0
-        self._counters = dict.fromkeys(_pages.REPORTED, 0)
+        # Counters by their word in the page, and what earlier processes of the
+        # task had counted, which is part of them: they must never decrease.
+        self._counters = [0] * (max(_ALL) + 1)
+        self._base = [0] * len(self._counters)
+        self._states = dict.fromkeys(_pages.STATE_HALVES, 0)
         self._own_split = False  # report() got the counters that watch() adds
-        self._shown = dict.fromkeys(_SHOWN, 0)  # values at updated_ns
+        self._has_split = False  # add_batch() got a split
+        self._batches = (0, 0)  # samples and steps at updated_ns
+        # A batch's counters as the page has them, while a report is ahead.
+        self._held: dict[int, int] = {}
         self._skipped = False  # a report was not written
-        # Totals of earlier processes of the task. The page's counters must
-        # never decrease.
-        self._base = dict.fromkeys(_pages.COUNTER_WORDS, 0)
         self._next_check_ns = time.monotonic_ns() + _CHECK_PERIOD_NS
         _clients.add(self)
         self._connect_within_budget()
@@ -85,9 +91,15 @@ class Client:
                 f"report() got {sorted(unknown)}; allowed: "
                 + ", ".join(_pages.REPORTED)
             )
-        self._counters.update(counters)
+        self._hold()
+        for name, value in counters.items():
+            if name in _WORDS:
+                word = _WORDS[name]
+                self._counters[word] = self._base[word] + value
+            else:
+                self._states[name] = value
         self._own_split |= not counters.keys().isdisjoint(_pages.LOADED)
-        self._publish()
+        self._publish(self._due())
 
     def add_batch(
         self,
@@ -102,27 +114,33 @@ class Client:
         delay_ns: run delay since the last batch, except during the wait. split:
         the loader's times since the last batch, by counter name; None if
         unknown. It is ignored once the job reports such counters itself."""
-        counters = self._counters
+        counters, words = self._counters, _OF_BATCH
         if self._own_split:
-            split = {}
-        elif split is None and counters["prepared"]:
-            # All watched loaders count or none: these samples count too.
-            split = {"prepared": samples}
-        counters["samples"] += samples
-        counters["steps"] += batches
-        counters["wait_ns"] += wait_ns
-        counters["delay_ns"] += delay_ns
-        if split:
+            split = None
+        elif split is not None:
+            self._has_split = True
+            words = _OF_SPLIT
             for name, amount in split.items():
-                counters[name] += amount
-        self._publish(_SPLIT_WORDS if split else _BATCH_WORDS)
+                counters[_WORDS[name]] += amount
+        elif self._has_split:
+            # All watched loaders count or none: these samples count too.
+            words = _OF_SPLIT
+            counters[_PREPARED] += samples
+        is_batch = samples or batches
+        if not is_batch:
+            self._hold()
+        counters[_SAMPLES] += samples
+        counters[_STEPS] += batches
+        counters[_WAIT] += wait_ns
+        counters[_DELAY] += delay_ns
+        self._publish(words if is_batch else self._due())
 
     def add(self, **differences: int) -> None:
         """Adds to counters and publishes them."""
-        counters = self._counters
+        self._hold()
         for name, difference in differences.items():
-            counters[name] += difference
-        self._publish()
+            self._counters[_WORDS[name]] += difference
+        self._publish(self._due())
 
     def hint(self) -> Hint | None:
         self._check()
@@ -159,59 +177,64 @@ class Client:
             if self._threads.pop(tid, False):
                 self._announce(tid, False)
 
-    def _publish(self, words: tuple = _WORDS) -> None:
-        """Publishes the counters, of which only those in words have changed,
-        unless another thread holds the lock. That lasts microseconds, once a
-        second. Counters are absolute, so the next report makes up for a skipped
-        one."""
+    def _hold(self) -> None:
+        """Call before a change that may be none of a batch."""
+        if not self._held:
+            self._held = {word: self._counters[word] for word in _OF_BATCH}
+
+    def _due(self) -> tuple:
+        """Returns the words to write after a report. The counters of a batch
+        belong to one moment: a wait in progress appears with the batch that
+        ends it. The first report marks the start of watching."""
+        counters, (samples, steps) = self._counters, self._batches
+        is_batch = (
+            counters[_SAMPLES] > samples
+            or counters[_STEPS] > steps
+            or self._updated_ns == 0
+        )
+        return _ALL if is_batch else _OTHERS
+
+    def _publish(self, words: tuple) -> None:
+        """Publishes these counters, unless another thread holds the lock. That
+        lasts microseconds, once a second. Counters are absolute, so the next
+        report makes up for a skipped one."""
         if not self._lock.acquire(False):
             self._skipped = True
             return
         try:
             now_ns = time.monotonic_ns()
-            self._note_batch(now_ns)
-            self._step_when_due(now_ns)
+            if now_ns >= self._next_check_ns:
+                self._step_when_due(now_ns)
             if self._skipped:
-                self._skipped, words = False, _WORDS
-            self._write(words)
+                self._skipped = False
+                words = self._due() if words is _OTHERS else _ALL
+            self._write(words, now_ns)
             if self._ended:
                 self._forget_ended()
         finally:
             self._lock.release()
 
-    def _note_batch(self, now_ns: int) -> None:
-        """Updates samples, wait_ns, exchange_ns, delay_ns and updated_ns
-        together, so that they belong to one moment. A wait in progress appears
-        with the batch that ends it. The first report marks the start of
-        watching."""
-        shown, counters = self._shown, self._counters
-        if (
-            counters["samples"] > shown["samples"]
-            or counters["steps"] > shown["steps"]
-            or self._updated_ns == 0
-        ):
+    def _write(self, words: tuple, now_ns: int) -> None:
+        counters = self._counters
+        if words is not _OTHERS:
             self._updated_ns = now_ns
-            for name in shown:
-                shown[name] = counters[name]
-
-    def _published(self) -> dict[str, int]:
-        return self._counters | self._shown
-
-    def _write(self, words: tuple = _WORDS) -> None:
+            self._batches = counters[_SAMPLES], counters[_STEPS]
+            self._held = {}
         page = self._progress
         if page is None:
             return
-        memory, base = page.words, self._base
-        shown, counters = self._shown, self._counters
-        for name, word in words:
-            value = shown[name] if name in shown else counters[name]
-            memory[word] = (base[name] + value) & _pages.MAX_COUNTER
-        if words is _WORDS:
-            threads = counters["loader_threads"] & _pages.MAX_STATE
-            page.set_half(_pages.STATE_HALVES["loader_threads"], threads)
-            follows = bool(counters["follows_hint"])
-            page.set_half(_pages.STATE_HALVES["follows_hint"], follows)
-        page.set(_pages.UPDATED_NS, self._updated_ns)
+        memory = page.words
+        for word in words:
+            memory[word] = counters[word] & _pages.MAX_COUNTER
+        if words is _ALL or words is _OTHERS:
+            self._write_states(page)
+        memory[_pages.UPDATED_NS] = self._updated_ns
+
+    def _write_states(self, page: _pages.ProgressPage) -> None:
+        threads = self._states["loader_threads"] & _pages.MAX_STATE
+        page.set_half(_pages.STATE_HALVES["loader_threads"], threads)
+        follows = bool(self._states["follows_hint"])
+        page.set_half(_pages.STATE_HALVES["follows_hint"], follows)
 
     def _step_when_due(self, now_ns: int) -> None:
         if now_ns >= self._next_check_ns:
@@ -295,19 +318,29 @@ class Client:
             for fd in fds:
                 os.close(fd)
         self._carry_over(progress)
+        for word in _OF_BATCH:
+            progress.set(word, self._shown(word) & _pages.MAX_COUNTER)
         self._progress = progress
-        self._write()
+        self._write(_OTHERS, 0)
         progress.mark_valid()
         self._hint = hint
         self._greeted = True
 
+    def _shown(self, word: int) -> int:
+        return self._held.get(word, self._counters[word])
+
     def _carry_over(self, page: _pages.ProgressPage) -> None:
         """Adopts the part of the page's counters that exceeds ours. An earlier
         process of the task reported it."""
-        counters = self._published()
         for name in _pages.GROWING:
-            before = page.get(_pages.COUNTER_WORDS[name]) - counters[name]
-            self._base[name] = max(self._base[name], before)
+            word = _WORDS[name]
+            more = page.get(word) - self._shown(word)
+            if more > 0:
+                self._counters[word] += more
+                self._base[word] += more
+                if word in self._held:
+                    self._held[word] += more
+        self._batches = self._shown(_SAMPLES), self._shown(_STEPS)
         if page.get(_pages.STARTED_NS):
             started_ns = page.get(_pages.STARTED_NS)
             self._started_ns = min(self._started_ns, started_ns)

@@ -33,7 +33,7 @@ def patch_loader(loader_class: Any) -> None:
 def patch_iterator(iterator_class: Any) -> None:
     stock = iterator_class.__next__
     if not hasattr(stock, STOCK):
-        counted = _placed_next(_counted_next(stock))
+        counted = _counted_next(stock)
         if _VARIABLE in os.environ:
             counted = _analysed_next(counted)
         iterator_class.__next__ = counted
@@ -76,53 +76,58 @@ def _counted_iter(stock: Any) -> Any:
     return __iter__
 
 
+# What runs for every batch has try blocks of its own: guarded() costs a call.
 def _counted_next(stock: Any) -> Any:
-    begin, end, fail = map(guarded, (Pass.begin, Pass.end, Pass.fail))
+    placed, fail = _placed_next(stock), guarded(Pass.fail)
 
     @functools.wraps(stock)
     def __next__(self: Any) -> Any:
-        one = self.__dict__.get(_PASS)
+        known = self.__dict__
+        take = placed if _POSITION in known else stock
+        one = known.get(_PASS)
         if one is None or one.process is not _process.current:
-            return stock(self)
-        begin(one)
+            return take(self)
         try:
-            batch = stock(self)
+            one.begin()
+        except Exception as error:
+            _process.fail(error)
+        try:
+            batch = take(self)
         except BaseException as error:
             fail(one, isinstance(error, StopIteration))
             raise
-        end(one, batch, self)
+        try:
+            one.end(batch, self)
+        except Exception as error:
+            _process.fail(error)
         return batch
 
     setattr(__next__, STOCK, stock)
     return __next__
 
 
-def _placed_next(counted: Any) -> Any:
+def _placed_next(stock: Any) -> Any:
     """Keeps the position in a seeded epoch."""
     update = guarded(Position.update)
 
-    @functools.wraps(counted)
-    def __next__(self: Any) -> Any:
-        position = self.__dict__.get(_POSITION)
-        if position is None:
-            return counted(self)
+    def next_batch(self: Any) -> Any:
         try:
-            return counted(self)
+            return stock(self)
         finally:
-            update(position, self)
+            update(self.__dict__[_POSITION], self)
 
-    setattr(__next__, STOCK, getattr(counted, STOCK))
-    return __next__
+    return next_batch
 
 
 def _noted_index(stock: Any) -> Any:
-    note = guarded(note_length)
-
     @functools.wraps(stock)
     def _next_index(self: Any) -> Any:
         index = stock(self)
         if _process.current is not None:
-            note(self, index)
+            try:
+                note_length(self, index)
+            except Exception as error:
+                _process.fail(error)
         return index
 
     return _next_index

@@ -83,13 +83,14 @@ def guarded(function: Callable) -> Callable:
         try:
             return function(*arguments)
         except Exception as error:
-            _fail(error)
+            fail(error)
             return None
 
     return call
 
 
-def _fail(error: Exception) -> None:
+def fail(error: Exception) -> None:
+    """Ends the measurement of this process."""
     global current, _has_failed
     if not _has_failed and os.environ.get("PENSTOCK_DEBUG"):
         text = f"penstock: DataLoaders are not measured: {error!r}"
