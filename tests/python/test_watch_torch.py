@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -85,6 +86,18 @@ class SleepyStream(IterableDataset):
         for index in range(8):
             time.sleep(0.02)
             yield index
+
+
+class Pipe(Dataset):
+    def __init__(self, end):
+        self.end = end
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        os.read(self.end, 1)
+        return index
 
 
 class Files(Dataset):
@@ -383,6 +396,29 @@ class SplitTest(TorchCase):
                         break
                 self.assertEqual((warm[0], warm[2], warm[3]), (0, 0, 8))
                 self.assertGreater(warm[1], 0)
+
+    def test_reads_that_the_kernel_does_not_count_as_storage_are_fetching(self):
+        """As of files on many network file systems; here of a slow pipe."""
+        def write_slowly(end):
+            for _ in range(8):
+                time.sleep(0.02)
+                os.write(end, b"x")
+            os.close(end)
+
+        for workers in (0, 1):
+            with self.subTest(workers=workers):
+                reading, writing = os.pipe()
+                self.addCleanup(os.close, reading)
+                writer = threading.Thread(target=write_slowly, args=(writing,))
+                before = self.sums()
+                writer.start()
+                list(watch(DataLoader(Pipe(reading), 2, num_workers=workers)))
+                writer.join()
+                fetch_ns, prep_ns, stored, samples = (
+                    now - then for now, then in zip(self.sums(), before))
+                self.assertEqual((stored, samples), (0, 8))
+                self.assertGreater(fetch_ns, 80 * MS)
+                self.assertLess(prep_ns, fetch_ns)
 
     def assert_not_split(self, loader, batches):
         before = self.sums()

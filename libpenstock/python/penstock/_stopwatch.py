@@ -4,19 +4,34 @@ import resource
 import time
 from typing import Any
 
-from penstock._run_delay import RunDelay
+from penstock._run_delay import OwnFile, RunDelay
 from penstock._shared import SharedWords
 
+
 _BLOCK_BYTES = 512  # the unit of ru_inblock
+
+
+class _Reads(OwnFile):
+    """What the thread has read: other threads of a worker read from sockets."""
+
+    def __init__(self) -> None:
+        super().__init__("/proc/thread-self/io")
+
+    def calls(self) -> int:
+        """Returns the number of its read calls, without this one."""
+        try:
+            return int(self.text().split()[5])
+        except (IndexError, ValueError):
+            return 0
 
 
 class Stopwatch:
     """Times batches and adds to a row of sums.
 
     A batch is timed from the first touch of the dataset to the collated batch.
-    If the batch read bytes from storage, the time that the loading thread
-    neither ran nor waited for a CPU counts as fetching. All other time counts
-    as preparing.
+    If the batch read from files and had to wait, the time that the loading
+    thread neither ran nor waited for a CPU counts as fetching. All other time
+    counts as preparing.
 
     The cost is a few system calls per batch. Use it in the loading process; a
     copy in a forked or spawned worker starts anew.
@@ -31,6 +46,7 @@ class Stopwatch:
         self._delay = RunDelay()
         self._running = False
         self._whose = resource.RUSAGE_THREAD
+        self._reads = _Reads()
 
     def __reduce__(self) -> tuple:
         return Stopwatch, (self.sums,)
@@ -47,6 +63,7 @@ class Stopwatch:
         self._running = True
         self._delay_ns = self._delay.read_ns()
         self._usage = resource.getrusage(self._whose)
+        self._calls = self._reads.calls() + 1  # that one
         self._begin_ns = time.monotonic_ns()
 
     def drop(self) -> None:
@@ -59,16 +76,19 @@ class Stopwatch:
         self._running = False
         wall_ns = time.monotonic_ns() - self._begin_ns
         usage = resource.getrusage(self._whose)
-        blocks = usage.ru_inblock - self._usage.ru_inblock
+        calls, before = self._reads.calls() - self._calls, self._usage
+        blocks = usage.ru_inblock - before.ru_inblock
+        faults = usage.ru_majflt - before.ru_majflt  # of mapped files
+        has_waited = usage.ru_nvcsw > before.ru_nvcsw
         # In the order of _pages.LOADED.
         words, first = self.sums.words, self._first
-        if blocks > 0:
+        if has_waited and (calls > 0 or blocks > 0 or faults > 0):
             blocked_ns = self._blocked_ns(wall_ns, usage)
             words[first] += blocked_ns
             words[first + 1] += wall_ns - blocked_ns
-            words[first + 2] += blocks * _BLOCK_BYTES
         else:
             words[first + 1] += wall_ns
+        words[first + 2] += blocks * _BLOCK_BYTES
         words[first + 3] += samples
 
     def _blocked_ns(self, wall_ns: int, usage: Any) -> int:
