@@ -17,6 +17,7 @@ namespace {
 constexpr double kWorthwhileGain = 0.02;
 constexpr size_t kMostAdvice = 3;
 constexpr double kAdvisedDensity = 0.01;
+constexpr double kMega = 1 << 20;
 
 std::optional<double> share_of(const Breakdown& breakdown,
                                const std::optional<double>& seconds) {
@@ -26,6 +27,17 @@ std::optional<double> share_of(const Breakdown& breakdown,
 
 std::string percent_or_unknown(const TimePart& part, int percent) {
   return part.seconds ? fmt::format("{}%", percent) : "unknown";
+}
+
+double fetch_share(const JobReport& report) {
+  return share_of(report.breakdown, report.breakdown.parts.fetch_stall.seconds)
+      .value_or(0);
+}
+
+// The gain if it never waited for storage.
+double gain_without_storage(const JobReport& report) {
+  const double fetch = fetch_share(report);
+  return fetch / std::max(1e-9, 1 - fetch);
 }
 
 // Gain in throughput if a job that reads `used` bytes/s may read `available`.
@@ -48,9 +60,7 @@ std::optional<double> contention_share(const Breakdown& breakdown) {
 // Advises a larger bandwidth if the user's own limit holds the job back.
 std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   const BandwidthFigures& bandwidth = report.bandwidth;
-  std::optional<double> fetch =
-      share_of(report.breakdown, report.breakdown.parts.fetch_stall.seconds);
-  if (!fetch || *fetch < kInputBoundShare || !bandwidth.demand_bytes_per_s ||
+  if (!waits_for_storage(report) || !bandwidth.demand_bytes_per_s ||
       !bandwidth.requested_bytes_per_s || !bandwidth.used_bytes_per_s ||
       !(*bandwidth.used_bytes_per_s > 0)) {
     return std::nullopt;
@@ -59,10 +69,8 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   const double wanted =
       std::min(demand, bandwidth.pool_bytes_per_s.value_or(demand));
   if (wanted <= *bandwidth.requested_bytes_per_s) return std::nullopt;
-  constexpr double kMega = 1 << 20;
   Recommendation out;
-  out.lines = {fmt::format("#SBATCH {}={:.0f}M", option_flag(kOptionBw),
-                           std::ceil(wanted / kMega))};
+  out.lines = {bandwidth_line(wanted)};
   out.reason = fmt::format(
       "the ceiling reads about {:.0f}M a second, and the job asked for {:.0f}M",
       std::ceil(demand / kMega), *bandwidth.requested_bytes_per_s / kMega);
@@ -73,7 +81,7 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
   const double available =
       std::min(wanted, bandwidth.entitled_bytes_per_s.value_or(wanted));
   out.gain = gain_of_bandwidth(*bandwidth.used_bytes_per_s, available,
-                               *fetch / std::max(1e-9, 1 - *fetch));
+                               gain_without_storage(report));
   if (out.gain->value < kWorthwhileGain) return std::nullopt;
   return out;
 }
@@ -81,13 +89,10 @@ std::optional<Recommendation> advise_bandwidth(const JobReport& report) {
 // Advises a cache for the whole data set if the job waits for storage.
 std::optional<Recommendation> advise_cache(const JobReport& report) {
   const CacheFigures& cache = report.cache;
-  const std::optional<double> fetch =
-      share_of(report.breakdown, report.breakdown.parts.fetch_stall.seconds);
-  if (!fetch || *fetch < kInputBoundShare || !cache.held_share ||
-      !cache.held_bytes || !(*cache.held_share > 0) || *cache.held_share >= 1) {
+  if (!waits_for_storage(report) || !cache.held_share || !cache.held_bytes ||
+      !(*cache.held_share > 0) || *cache.held_share >= 1) {
     return std::nullopt;
   }
-  constexpr double kMega = 1 << 20;
   const double all_mega =
       std::ceil(*cache.held_bytes / *cache.held_share / kMega);
   Recommendation out;
@@ -98,7 +103,7 @@ std::optional<Recommendation> advise_cache(const JobReport& report) {
       *cache.held_share * 100);
   // The first epoch's misses are part of the fetch stall, and no cache avoids
   // them.
-  const double most = *fetch / std::max(1e-9, 1 - *fetch);
+  const double most = gain_without_storage(report);
   out.gain = Estimate{most, 0, most};
   return out;
 }
@@ -236,6 +241,15 @@ std::string verdict(const JobReport& report) {
 DataWaits data_waits(const Breakdown& breakdown) {
   return {breakdown.parts.prep_stall.seconds,
           breakdown.parts.fetch_stall.seconds};
+}
+
+bool waits_for_storage(const JobReport& report) {
+  return fetch_share(report) >= kInputBoundShare;
+}
+
+std::string bandwidth_line(double bytes_per_s) {
+  return fmt::format("#SBATCH {}={:.0f}M", option_flag(kOptionBw),
+                     std::ceil(bytes_per_s / kMega));
 }
 
 std::vector<Recommendation> recommend(const JobReport& report) {

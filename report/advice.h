@@ -28,6 +28,12 @@ struct DataWaits {
 };
 DataWaits data_waits(const Breakdown& breakdown);
 
+// Whether its trainers wait for storage for kInputBoundShare of the time.
+bool waits_for_storage(const JobReport& report);
+
+// The line that asks for this bandwidth of a node.
+std::string bandwidth_line(double bytes_per_s);
+
 // At most three, the most useful first. None if the run is shorter than
 // recommend_after_s, or its pages were contradicted.
 std::vector<Recommendation> recommend(const JobReport& report);

@@ -9,6 +9,7 @@
 #include "common/units.h"
 #include "predictor/predictor.h"
 #include "predictor/what_if.h"
+#include "report/advice.h"
 #include "report/core_advice.h"
 #include "report/core_model.h"
 #include "report/text.h"
@@ -160,6 +161,28 @@ void add_memory(const Request& request, const EarlierRun& run, Advice& out) {
         "with {} those CPUs bring {} of memory on a node, less than before",
         request.memory_option, format_bytes(asked)));
   }
+}
+
+// A limit of the job's own under what it would read.
+void add_bandwidth(const Request& request, const JobReport* report,
+                   Advice& out) {
+  const double asked = request.bandwidth_bytes_per_s;
+  double needed = 0;
+  for (const Choice& it : out.choices) {
+    const bool is_known = it.bytes_per_s && it.rate.value > 0;
+    if (it.what == Choice::What::kMost || !is_known) continue;
+    needed = *it.bytes_per_s * it.rate.high / it.rate.value / request.nodes;
+  }
+  if (report != nullptr && waits_for_storage(*report)) {
+    needed = std::max(
+        needed,
+        report->bandwidth.demand_bytes_per_s.value_or(Estimate()).value);
+  }
+  if (asked == 0 || needed <= asked) return;
+  out.lines.push_back(bandwidth_line(needed));
+  out.notes.push_back(
+      fmt::format("a node would read up to {}, and the job's own limit is {}",
+                  rate_text(needed), rate_text(asked)));
 }
 
 // What the run says of the job's duration.
@@ -368,6 +391,7 @@ Result<Advice> advise_by_run(
     out.lines.insert(out.lines.end(), lines.begin(), lines.end());
   }
   add_memory(request, run, out);
+  add_bandwidth(request, &report, out);
   if (scale != 1) {
     out.notes.push_back(fmt::format(
         "that run had {} task{}, this one has {}: rates are scaled, and what "
@@ -436,6 +460,7 @@ Result<Advice> advise_by_profile(
         "num_workers stands for the loader's workers or threads, whatever the "
         "script calls them");
   }
+  add_bandwidth(request, nullptr, out);
   if (request.ranks_per_task() > 1) {
     out.notes.push_back(fmt::format(
         "a task with {} GPUs is taken to have as many trainers, each with a "

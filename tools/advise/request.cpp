@@ -248,6 +248,7 @@ Status set_loader(const Given& given, Request& out) {
   }
   out.model = options.model;
   out.batch = int(std::min<uint32_t>(options.batch, INT32_MAX));
+  out.bandwidth_bytes_per_s = double(options.bw_bytes_per_s);
   return Done{};
 }
 

@@ -34,6 +34,8 @@ struct Request {
   int gpus = 0;       // of all nodes; 0: the GPUs are given for each node
   std::string model;  // its profile; "": none
   int batch = 0;      // samples; 0: not given
+  // Of a node, at most; 0: not given.
+  double bandwidth_bytes_per_s = 0;
   std::vector<std::string> ignored;  // options that advice leaves out
 
   int tasks() const { return nodes * tasks_per_node; }

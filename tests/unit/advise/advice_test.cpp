@@ -1,6 +1,8 @@
 #include "tools/advise/advice.h"
 
 #include "common/options.h"
+#include "report/advice.h"
+#include "report/text.h"
 #include "tests/unit/catch.h"
 
 namespace penstock::advise {
@@ -203,6 +205,41 @@ TEST_CASE("with memory for each CPU, fewer CPUs bring less of it") {
   CHECK(advice->notes[1] ==
         "with --mem-per-cpu those CPUs bring 7 GB of memory on a node, less "
         "than before");
+}
+
+TEST_CASE("a limit of bandwidth under what the job would read is raised") {
+  const auto advised_with = [](double bandwidth, const EarlierRun& run) {
+    Request request;
+    request.bandwidth_bytes_per_s = bandwidth;
+    const auto advice = advise_by_run(request, run, nodes(16));
+    REQUIRE(advice);
+    return *advice;
+  };
+  // 100,000 bytes per sample, and 1200 samples/s, or a little more.
+  for (double enough : {0.0, 1.1 * 1200 * 1e5}) {
+    CHECK(advised_with(enough, starved()).lines.size() == 2);
+  }
+  const Advice advice = advised_with(1 << 20, starved());
+  const double most = 1e5 * advice.choices[1].rate.high;
+  REQUIRE(advice.lines.size() == 3);
+  CHECK(advice.lines[2] == bandwidth_line(most));
+  CHECK(advice.notes[0] == "a node would read up to " + rate_text(most) +
+                               ", and the job's own limit is 1 MB/s");
+}
+
+TEST_CASE("a job that its own limit slows down is advised by its ceiling") {
+  EarlierRun run = starved();
+  run.report.breakdown = make_breakdown({.wall_s = 100,
+                                         .parts = {.compute = {{16.0}},
+                                                   .fetch_stall = {{84.0}},
+                                                   .prep_stall = {{0.0}}},
+                                         .waited_s = 84.0});
+  run.report.bandwidth.demand_bytes_per_s = Estimate::exact(300 << 20);
+  Request request;
+  request.bandwidth_bytes_per_s = 19e6;
+  const auto advice = advise_by_run(request, run, nodes(16));
+  REQUIRE(advice);
+  CHECK(advice->lines.back() == "#SBATCH " + option_flag(kOptionBw) + "=300M");
 }
 
 TEST_CASE("options that exclude each other are told") {

@@ -106,10 +106,12 @@ TEST_CASE("the command line wins over variables, and these over the script") {
 
 TEST_CASE("a script's loader options win over their variables") {
   const Variables variables = {{"PENSTOCK_LOADER_MODEL", "alexnet"},
-                               {"PENSTOCK_LOADER_BATCH", "64"}};
+                               {"PENSTOCK_LOADER_BATCH", "64"},
+                               {"PENSTOCK_LOADER_BW", "3M"}};
   const auto it = request({}, "#SBATCH --loader-model=res50\n", variables);
   CHECK(it->model == "res50");
   CHECK(it->batch == 64);
+  CHECK(it->bandwidth_bytes_per_s == 3 << 20);
 }
 
 TEST_CASE("a wrapped command is named as Slurm names it") {
