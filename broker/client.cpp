@@ -91,6 +91,17 @@ Status BrokerClient::read_user_file(const std::string& path, pid_t process,
       .reply.status;
 }
 
+Status BrokerClient::look_at_reads(const std::vector<pid_t>& processes,
+                                   uid_t user, int answer) const {
+  return ask({.verb = Verb::kLookAtReads,
+              .numbers = {static_cast<int64_t>(user), 0},
+              .data =
+                  std::string(reinterpret_cast<const char*>(processes.data()),
+                              processes.size() * sizeof(pid_t))},
+             std::span(&answer, 1))
+      .reply.status;
+}
+
 Status BrokerClient::write_metrics(const std::string& path,
                                    const std::string& text, int answer) const {
   const Result<UniqueFd> file = create_memfd("penstock metrics");

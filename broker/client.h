@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "broker/message.h"
 #include "common/result.h"
@@ -38,6 +39,10 @@ class BrokerClient {
   [[nodiscard]] virtual Status read_user_file(const std::string& path,
                                               pid_t process, uid_t user,
                                               int answer) const;
+  // What processes of the user read, at most kMaxLookedAt. The answer:
+  // broker/reads_look.h.
+  [[nodiscard]] virtual Status look_at_reads(
+      const std::vector<pid_t>& processes, uid_t user, int answer) const;
   // path: a MetricsFile of penstock.conf. The answer: "=", or a message.
   [[nodiscard]] virtual Status write_metrics(const std::string& path,
                                              const std::string& text,

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "broker/cpu_bits.h"
 #include "broker/metrics_file.h"
+#include "broker/reads_look.h"
 #include "broker/report_dir.h"
 #include "broker/user_reader.h"
 #include "cgroup/proc_events.h"
@@ -28,6 +31,13 @@ constexpr unsigned kGive_s = 300;
 Error denied(const std::string& what) {
   return Error{Code::kPermissionDenied, EPERM,
                "penstock-broker refuses " + what};
+}
+
+// The user that a request is about; nullopt: root, or none.
+std::optional<uid_t> ordinary_user(const BrokerRequest& request) {
+  const int64_t user = request.numbers[0];
+  if (user <= 0 || user >= UINT32_MAX) return std::nullopt;
+  return static_cast<uid_t>(user);
 }
 
 template <class T>
@@ -104,6 +114,7 @@ BrokerDesk::Answer BrokerDesk::carry_out(const BrokerRequest& request,
     case Verb::kGiveDirectories:
       return {{.status = give_directories()}, {}};
     case Verb::kReadUserFile:
+    case Verb::kLookAtReads:
     case Verb::kWriteMetrics:
     case Verb::kRemoveMetrics:
       return {{.status = have_done(request, fds)}, {}};
@@ -276,6 +287,9 @@ Status BrokerDesk::have_done(const BrokerRequest& request,
   if (request.verb == Verb::kReadUserFile) {
     return read_user_file(request, answer);
   }
+  if (request.verb == Verb::kLookAtReads) {
+    return look_at_reads(request, answer);
+  }
   const std::string& path = request.path;
   if (!is_metrics_file(path)) {
     return denied("to write " + printable(path, 200) + ": not MetricsFile");
@@ -300,17 +314,36 @@ Status BrokerDesk::have_done(const BrokerRequest& request,
 Status BrokerDesk::read_user_file(const BrokerRequest& request, int answer) {
   Status may = is_of_job(request.id);
   if (!may) return may;
-  const auto user = static_cast<uid_t>(request.numbers[0]);
-  if (request.numbers[0] <= 0 || request.numbers[0] >= UINT32_MAX) {
-    return denied("to read a file as root");
-  }
+  const std::optional<uid_t> user = ordinary_user(request);
+  if (!user) return denied("to read a file as root");
   return workers_.start({.user = user,
                          .body =
                              [&](int out, int) {
                                read_as_process(request.path.c_str(), request.id,
-                                               user, out);
+                                               *user, out);
                              }},
                         answer);
+}
+
+// Of processes of jobs, as that user alone.
+Status BrokerDesk::look_at_reads(const BrokerRequest& request, int answer) {
+  std::vector<pid_t> processes(request.data.size() / sizeof(pid_t));
+  if (processes.empty() || processes.size() > kMaxLookedAt ||
+      request.data.size() % sizeof(pid_t) != 0) {
+    return denied("to look at no process, or at too many");
+  }
+  std::memcpy(processes.data(), request.data.data(), request.data.size());
+  for (const pid_t process : processes) {
+    Status may = is_of_job(process);
+    if (!may) return may;
+  }
+  const std::optional<uid_t> user = ordinary_user(request);
+  if (!user) return denied("to look at processes as root");
+  return workers_.start(
+      {.user = user,
+       .body = [&](int out,
+                   int) { penstock::look_at_reads(processes, *user, out); }},
+      answer);
 }
 
 // penstock.conf may name another file since the last request.

@@ -68,6 +68,7 @@ class BrokerDesk {
   Status have_done(const BrokerRequest& request,
                    const std::vector<UniqueFd>& fds);
   Status read_user_file(const BrokerRequest& request, int answer);
+  Status look_at_reads(const BrokerRequest& request, int answer);
   bool is_metrics_file(const std::string& path);
 
   const CgroupFs& fs_;

@@ -35,6 +35,7 @@ enum class Verb : uint32_t {
   kReadUserFile,   // path; id: a process of the user; number: user
   kWriteMetrics,   // path: MetricsFile; first descriptor: its text
   kRemoveMetrics,  // path
+  kLookAtReads,    // number: user; data: processes of it, an int32_t each
   kCount,
 };
 

@@ -21,6 +21,7 @@
 #include "node_agent/pool_devices.h"
 #include "node_agent/process_watch.h"
 #include "node_agent/profile_loader.h"
+#include "node_agent/read_watch.h"
 #include "node_agent/rebalancer.h"
 #include "node_agent/report_queue.h"
 #include "node_agent/requests.h"
@@ -78,6 +79,7 @@ class Agent {
   SystemCpus system_cpus_;
   Scanner scanner_;
   Sampler sampler_;
+  ReadWatch reads_;
   LaunchDoctor launch_doctor_;
   Enforcer enforcer_;
   LoaderSeparation separation_;

@@ -19,6 +19,7 @@ constexpr double kAsBusy = 0.5;
 constexpr size_t kMostThreads = 256;
 
 // A task without a process on its GPUs later may have done with them.
+constexpr double kNewJob_s = 60;
 constexpr uint64_t kNewTask_ns = 300'000'000'000;
 
 bool has_new_task(const Job& job, uint64_t now_ns) {
@@ -152,6 +153,7 @@ void LaunchDoctor::look(uint64_t now_ns) {
     const Job* job = node_.registry.find_job(begin.first);
     return job == nullptr || job->tasks.empty();
   });
+  reads_.forget_ended();
   for (auto& [id, job] : node_.registry.jobs()) {
     // A guest's CPUs come and go: nothing can be said of them.
     const bool is_judged = job.managed && !job.guest && !job.tasks.empty();
@@ -175,7 +177,9 @@ void LaunchDoctor::look_at(Job& job, uint64_t now_ns) {
   }
   const auto begin = begins_.find(job.id);
   if (begin != begins_.end() && !job.stopped && !job.measured_limit) {
-    job.launch_watch.add(window_of(job, begin->second, now));
+    LaunchWindow window = window_of(job, begin->second, now);
+    add_reads(job, window);
+    job.launch_watch.add(window);
   }
   begins_[job.id] = std::move(now);
 }
@@ -208,6 +212,8 @@ LaunchWindow LaunchDoctor::window_of(const Job& job, const Begin& begin,
     window.waits =
         std::clamp(grown.wait_ns * kNs / seconds / window.ranks, 0.0, 1.0);
   }
+  window.fetching = grown.fetch_s() / seconds;
+  window.preparing = grown.prep_s() / seconds;
   const double away_cores = cores(&Totals::away_cpu_s);
   window.loader_cores = cores(&Totals::home_cpu_s);
   window.loader_delay_cores = cores(&Totals::home_delay_s);
@@ -233,6 +239,17 @@ LaunchWindow LaunchDoctor::window_of(const Job& job, const Begin& begin,
   window.node_memory_bytes = node_memory_bytes();
   add_memory(job, window);
   return window;
+}
+
+// Asks for a look while data are waited for, and in a job's first windows, so
+// that the fault is known within half a minute.
+void LaunchDoctor::add_reads(const Job& job, LaunchWindow& window) {
+  const auto news = reads_.take(job.id);
+  window.knows_reads = news.has_value();
+  if (news) window.network_reads = *news;
+  const double age_s = double(begins_[job.id].time_ns - job.started_ns) * kNs;
+  const bool is_new = age_s < kNewJob_s;
+  if (is_new || waits_for_files(window)) reads_.want(job.id);
 }
 
 // Groups count from their creation, and a task's groups are its own.

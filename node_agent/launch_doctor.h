@@ -7,12 +7,14 @@
 #include "node_agent/cpu_idle.h"
 #include "node_agent/gpu_watch.h"
 #include "node_agent/node.h"
+#include "node_agent/read_watch.h"
 
 namespace penstock {
 
 class LaunchDoctor {
  public:
-  LaunchDoctor(Node& node, const GpuWatch& gpus) : node_(node), gpus_(gpus) {}
+  LaunchDoctor(Node& node, const GpuWatch& gpus, ReadWatch& reads)
+      : node_(node), gpus_(gpus), reads_(reads) {}
 
   // Call after each sample.
   void look(uint64_t now_ns);
@@ -37,9 +39,11 @@ class LaunchDoctor {
                        double lent_cores) const;
   bool shares_cpus(const Job& job) const;
   void add_memory(const Job& job, LaunchWindow& window) const;
+  void add_reads(const Job& job, LaunchWindow& window);
 
   Node& node_;
   const GpuWatch& gpus_;
+  ReadWatch& reads_;
   std::map<JobId, Begin> begins_;
   std::optional<CpuIdle> idle_;
   uint64_t looked_ns_ = 0;

@@ -17,6 +17,11 @@ struct PageCounters {
 
   void add(const Progress& page);
   PageCounters since(const PageCounters& earlier) const;
+
+  double fetch_s() const { return fetch_ns * 1e-9; }
+  double prep_s() const { return prep_ns * 1e-9; }
+  // Whether the loader tells these two apart.
+  bool tells_loading() const { return fetch_ns + prep_ns > 0; }
 };
 
 // A process of a task: torchrun starts several.

@@ -51,8 +51,8 @@ TimeSpent time_spent(const Job& job, const PageSums& sums,
   spent.wait_s = counted.wait_ns * kNs / ranks;
   spent.exchange_s = counted.exchange_ns * kNs / ranks;
   spent.contention_s = job.totals.contention_s / ranks;
-  spent.fetch_s = counted.fetch_ns * kNs;
-  spent.prep_s = counted.prep_ns * kNs;
+  spent.fetch_s = counted.fetch_s();
+  spent.prep_s = counted.prep_s();
   spent.by_kernel = {job.totals.by_kernel.fetch_s / ranks,
                      job.totals.by_kernel.prep_s / ranks};
   return spent;
@@ -101,7 +101,7 @@ Compared throughput_of(const Job& job, const PageSums& sums) {
 
 LoaderKind kind_of(const Job& job, const PageSums& sums) {
   if (job.loader.most_threads == 0) {
-    return sums.counted.prep_ns > 0 && sums.counted.prepared > 0
+    return sums.counted.prep_s() > 0 && sums.counted.prepared > 0
                ? LoaderKind::kTrainer
                : LoaderKind::kUnknown;
   }
@@ -135,7 +135,7 @@ void take_from_trainer(const PageSums& sums, double run_s,
                        const std::optional<Estimate>& ceiling,
                        CoreFigures& cores) {
   cores.loader_threads = 0;
-  const double prep_s = sums.counted.prep_ns * kNs;
+  const double prep_s = sums.counted.prep_s();
   if (run_s > 0 && cores.used_trainer) {
     cores.used_home = std::min(prep_s / run_s, *cores.used_trainer);
     *cores.used_trainer -= *cores.used_home;
@@ -209,8 +209,8 @@ std::optional<SlowestRank> slowest_rank(const PageSums& sums,
   out.waited = sums.slowest->share;
   out.mean = std::min(1.0, sums.counted.wait_ns * kNs / sums.active_s);
   const PageCounters& counted = sums.slowest->counted;
-  if (counted.fetch_ns + counted.prep_ns > 0) {
-    out.for_storage = counted.fetch_ns > counted.prep_ns;
+  if (counted.tells_loading()) {
+    out.for_storage = counted.fetch_s() > counted.prep_s();
   }
   return out;
 }

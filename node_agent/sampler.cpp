@@ -234,7 +234,7 @@ void Sampler::tell_course(Job& job, const Counters& now,
   const LoaderTime loader{now.loader.runnable_s - last.loader.runnable_s,
                           now.loader.blocked_s - last.loader.blocked_s};
   const WaitSplit split = split_by_kernel(grown.wait_ns * kNs, loader);
-  const bool tells_itself = now.pages.fetch_ns + now.pages.prep_ns > 0;
+  const bool tells_itself = now.pages.tells_loading();
   job.loader.watches_states =
       !tells_itself && seen.wait_s >= kWorthSplitting * seen.seconds;
   TimeSpent spent;
@@ -243,8 +243,8 @@ void Sampler::tell_course(Job& job, const Counters& now,
   spent.wait_s = seen.wait_s;
   spent.exchange_s = grown.exchange_ns * kNs / ranks;
   spent.contention_s = seen.contention_s;
-  spent.fetch_s = grown.fetch_ns * kNs;
-  spent.prep_s = grown.prep_ns * kNs;
+  spent.fetch_s = grown.fetch_s();
+  spent.prep_s = grown.prep_s();
   if (!tells_itself) {
     job.totals.by_kernel.fetch_s += split.fetch_s;
     job.totals.by_kernel.prep_s += split.prep_s;

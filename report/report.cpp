@@ -73,8 +73,9 @@ constexpr CauseText kNotLent[kNotLentCount] = {
 
 constexpr const char* kLaunchFaults[kLaunchFaultCount] = {
     "tasks_pinned", "step_cpus",    "ranks_share",  "loader_pinned",
-    "many_threads", "many_workers", "few_workers",  "one_thread",
-    "far_gpus",     "unused_gpus",  "memory_kills", "outsiders"};
+    "many_threads", "many_workers", "small_reads",  "few_workers",
+    "one_thread",   "far_gpus",     "unused_gpus",  "memory_kills",
+    "outsiders"};
 
 constexpr const char* kLoaderKinds[kLoaderKindCount] = {"unknown", "trainer",
                                                         "processes", "threads"};

@@ -178,6 +178,7 @@ enum class LaunchFault {
   kLoaderPinned,  // its loader is bound to some of the task's CPUs
   kManyThreads,   // workers that compute with several threads each
   kManyWorkers,   // more workers than CPUs
+  kSmallReads,    // it reads a few bytes at a time over the network
   kFewWorkers,    // its workers are too few for its idle CPUs
   kOneThread,     // the model is computed by one thread beside idle CPUs
   kFarGpus,       // its CPUs are at another socket than its GPUs
@@ -185,7 +186,7 @@ enum class LaunchFault {
   kMemoryKills,   // the kernel killed processes for want of memory
   kOutsiders,     // processes of no job use its CPUs
 };
-inline constexpr int kLaunchFaultCount = 12;
+inline constexpr int kLaunchFaultCount = 13;
 const char* launch_fault_name(LaunchFault fault);  // in JSON: "step_cpus"
 
 struct LaunchProblem {

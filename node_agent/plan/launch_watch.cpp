@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <string_view>
 
 #include "report/core_advice.h"
 
@@ -23,6 +25,11 @@ constexpr double kStarved = 0.1;
 constexpr double kIdleCpu = 0.7;
 constexpr double kOneBusyThread = 0.8;
 constexpr double kOutsideCores = 0.3;
+// Of a read of a file: bytes; reads and bytes in a second of reading.
+constexpr double kSmallRead = 64 << 10;
+constexpr double kManyReads = 20;
+constexpr double kFastReads = 10e6;
+constexpr size_t kLongestPath = 180;
 // Of the limit under which processes were killed.
 constexpr double kMoreMemory = 1.5;
 constexpr uint64_t kLongestBalance = 720;
@@ -175,6 +182,43 @@ Found many_workers(const LaunchWindow& it) {
                   100 * delay_share(it))};
 }
 
+// The path in a line to paste. One that a shell could read otherwise is left to
+// the user.
+std::string to_paste(const std::string& path) {
+  const bool is_plain =
+      !path.empty() && path.size() <= kLongestPath &&
+      std::all_of(path.begin(), path.end(), [](unsigned char c) {
+        return std::isalnum(c) ||
+               std::string_view("/._-+,@%:=").find(char(c)) !=
+                   std::string_view::npos;
+      });
+  return is_plain ? path : "DATA";
+}
+
+// Each read waits for an answer from elsewhere: a copy on the node does not.
+Found small_reads(const LaunchWindow& it) {
+  if (!waits_for_files(it) || !it.network_reads) return std::nullopt;
+  const NetworkReads& reads = *it.network_reads;
+  // Of a second in which a loader reads.
+  const double calls = reads.calls_per_s / it.fetching;
+  if (reads.bytes_per_call >= kSmallRead || calls < kManyReads ||
+      calls * reads.bytes_per_call >= kFastReads) {
+    return std::nullopt;
+  }
+  const std::string copy =
+      "cp -r " + to_paste(reads.source) + " \"${TMPDIR:-/tmp}\"";
+  const bool has_steps = it.launch == Launch::kStepOfBatch;
+  return LaunchProblem{
+      LaunchFault::kSmallReads,
+      {has_steps ? "srun --ntasks-per-node=1 " + copy : copy},
+      fmt::format(
+          "loaders read {} at a time, {:.0f} times a second, over the "
+          "network ({} at {}): read a copy on the node, or fewer, larger "
+          "files (shards, records)",
+          format_bytes(reads.bytes_per_call), reads.calls_per_s,
+          printable(reads.type, 20), printable(reads.mount, 60))};
+}
+
 // The lines are the report's advice, which knows how many there should be.
 Found few_workers(const LaunchWindow& it) {
   if (!it.trains || !is_starved(it) || delay_share(it) >= kHardlyCrowded ||
@@ -278,15 +322,27 @@ Found outsiders(const LaunchWindow& it) {
 }
 
 bool is_judged(const LaunchWindow& window, LaunchFault fault) {
-  return fault != LaunchFault::kUnusedGpus || window.gpus_without_process;
+  switch (fault) {
+    case LaunchFault::kUnusedGpus:
+      return window.gpus_without_process.has_value();
+    case LaunchFault::kSmallReads:
+      return window.knows_reads || !waits_for_files(window);
+    default:
+      return true;
+  }
 }
 
 }  // namespace
 
+bool waits_for_files(const LaunchWindow& window) {
+  return window.trains && is_starved(window) && window.fetching > 0 &&
+         window.fetching >= window.preparing;
+}
+
 std::vector<LaunchProblem> launch_problems(const LaunchWindow& window) {
   std::vector<LaunchProblem> out;
   for (auto explains : {tasks_pinned, step_cpus, ranks_share, loader_pinned,
-                        many_threads, many_workers, few_workers}) {
+                        many_threads, many_workers, small_reads, few_workers}) {
     if (Found found = explains(window)) {
       out.push_back(*std::move(found));
       break;

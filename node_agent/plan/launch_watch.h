@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/units.h"
+#include "node_agent/plan/file_reads.h"
 #include "report/report.h"
 
 namespace penstock {
@@ -34,6 +35,12 @@ struct LaunchWindow {
   std::optional<double> waits;  // share of the time, for data; nullopt: unknown
   // Of all its processes but loaders, the batch script's too; nullopt: unknown.
   std::optional<double> trainer_cores;
+  // Loaders' time per second, of all together, for reading samples and for
+  // preparing them.
+  double fetching = 0;
+  double preparing = 0;
+  bool knows_reads = false;  // else nobody looked at what they read
+  std::optional<NetworkReads> network_reads;
   double loader_cores = 0;        // on the job's own CPUs
   double loader_delay_cores = 0;  // loader threads there that waited for a CPU
   uint32_t workers = 0;           // loader processes
@@ -56,6 +63,9 @@ struct LaunchWindow {
   uint64_t memory_kills = 0;  // killed for want of memory, since its start
   uint64_t memory_bytes = 0;  // the limit that they met; 0: none
 };
+
+// Its trainers wait for data, and its loaders mostly for files.
+bool waits_for_files(const LaunchWindow& window);
 
 // The faults that the window shows. Of those that all explain why a job gets
 // too little CPU, the first in the order of LaunchFault.

@@ -56,6 +56,16 @@ SRUN = "srun {flags} /usr/bin/python3 {script}"
 ONE_THREAD = "OMP_NUM_THREADS=1 " + PYTHON
 TWO_THREADS = "OMP_NUM_THREADS=2 " + PYTHON
 LARGE = "torch.nn.Linear(1, 1 << 20)"
+# Eight small files a sample, or 1 MiB of one large file. NETWORK: a folder
+# that waits 2 ms for each request, as over a network.
+READ_SMALL = """for i in range(8):
+            with open(f"NETWORK/train/{(8 * index + i) % FILES}", "rb") as file:
+                file.read()"""
+READ_LARGE = """with open("NETWORK/large", "rb") as file:
+            file.seek(index % LARGE << 20)
+            file.read(1 << 20)"""
+FILES = 20000
+LARGE_MIB = 16000
 
 
 @dataclasses.dataclass
@@ -78,11 +88,15 @@ class Case:
     gpus: int = 0
     outsider: bool = False  # a process of no job computes on each of its CPUs
 
-    def script(self):
-        return TRAIN.format(workers=self.workers, sample=self.sample,
+    def script(self, network):
+        text = TRAIN.format(workers=self.workers, sample=self.sample,
                             worker=self.worker, step=self.step,
                             model=self.model,
                             main=self.main)
+        for name, value in (("NETWORK", network), ("FILES", FILES),
+                            ("LARGE", LARGE_MIB)):
+            text = text.replace(name, str(value))
+        return text
 
 
 MISTAKES = [
@@ -108,6 +122,8 @@ MISTAKES = [
     Case("eight_workers", "many_workers", ("num_workers=2",), workers=8),
     Case("one_worker", "few_workers", ("num_workers=2",), workers=1),
     Case("no_worker", "few_workers", ("num_workers=2",), workers=0),
+    Case("small_reads", "small_reads",
+         ("cp -r NETWORK/train \"${TMPDIR:-/tmp}\"",), sample=READ_SMALL),
     Case("one_thread", "one_thread", ("torch.set_num_threads(2)",),
          command=ONE_THREAD, workers=0, sample="pass",
          model=LARGE),
@@ -121,7 +137,7 @@ MISTAKES = [
         train()
     except RuntimeError:
         time.sleep(60)"""),
-    Case("outsiders", "outsiders", ("#SBATCH --exclude={node}",),
+    Case("outsiders", "outsiders", ("#SBATCH --exclude=NODE",),
          outsider=True),
 ]
 
@@ -132,6 +148,7 @@ CLEAN = [
          sample="pass", model=LARGE),
     Case("sleeping_workers", workers=6, sample="time.sleep(0.004)",
          step="work(0.01)"),
+    Case("large_reads", sample=READ_LARGE),
     Case("srun_with_c", command=SRUN, flags="--cpus-per-task=2"),
     Case("two_tasks", sbatch=("--ntasks=2", "--cpus-per-task=1"),
          command=SRUN, workers=1),

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -16,8 +17,8 @@ import embedded
 import launch_cases
 
 WITHIN_S = 30  # of the step's start
-FEW = {"srun_without_c", "threads_of_workers", "one_worker", "killed_worker",
-       "outsiders", "fed"}
+FEW = {"srun_without_c", "threads_of_workers", "one_worker", "small_reads",
+       "killed_worker", "outsiders", "fed"}
 BUSY = """
 import os
 os.sched_setaffinity(0, {%d})
@@ -52,11 +53,39 @@ class Launch(agent_case.AgentCase):
         source = pathlib.Path(__file__).resolve().parents[2]
         module = pathlib.Path(cls.cluster.directory, "bin", "python")
         shutil.copytree(source / "libpenstock" / "python", module)
+        cls.network = cls.mount_network()
+
+    @classmethod
+    def mount_network(cls):
+        """A folder of files that waits 2 ms for each request; "": this machine
+        has no FUSE."""
+        program = embedded.build_directory() / "bin" / "penstock-slow-tier"
+        if not program.exists() or not os.path.exists("/dev/fuse"):
+            return ""
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        files = pathlib.Path(folder.name, "files")
+        (files / "train").mkdir(parents=True)
+        for i in range(launch_cases.FILES):
+            (files / "train" / str(i)).write_bytes(b"x" * 4096)
+        with open(files / "large", "wb") as large:
+            large.truncate(launch_cases.LARGE_MIB << 20)
+        shown = pathlib.Path(folder.name, "network")
+        shown.mkdir()
+        subprocess.run([program, files, shown], check=True)
+        cls.addClassCleanup(subprocess.run, ["fusermount3", "-u", shown],
+                            check=True)
+        return str(shown)
+
+    def skip_without_network(self, case):
+        if "NETWORK" in case.sample and not self.network:
+            self.skipTest("SKIPPED: no FUSE")
 
     def start(self, case):
         home = self.cluster.home()
         script = pathlib.Path(home, f"{case.name}.py")
-        script.write_text(case.script(), "utf-8")
+        script.write_text(case.script(self.network), "utf-8")
         job = self.cluster.sbatch(
             "#!/bin/sh\n" + case.command.format(script=script,
                                                 flags=case.flags) + "\n",
@@ -81,6 +110,7 @@ class Launch(agent_case.AgentCase):
     def test_mistakes(self):
         for case in chosen(launch_cases.MISTAKES):
             with self.subTest(case.name):
+                self.skip_without_network(case)
                 started = time.monotonic()
                 job = self.start(case)
                 if case.outsider:
@@ -96,12 +126,14 @@ class Launch(agent_case.AgentCase):
                 print(f"{case.name}: {seconds:.0f} s: {found}", flush=True)
                 self.assertEqual([it["fault"] for it in found], [case.fault])
                 self.assertEqual(found[0]["lines"],
-                                 [line.format(node=self.cluster.node)
+                                 [line.replace("NODE", self.cluster.node)
+                                  .replace("NETWORK", self.network)
                                   for line in case.lines])
 
     def test_clean_jobs(self):
         for case in chosen(launch_cases.CLEAN):
             with self.subTest(case.name):
+                self.skip_without_network(case)
                 job = self.start(case)
                 try:
                     self.wait("some periods", lambda job=job: (

@@ -219,6 +219,27 @@ TEST_CASE("no file is read as root, nor as another user than the process's") {
       {.real_uid = 0, .real_gid = 8, .has_one_user = true}, 0));
 }
 
+TEST_CASE("only processes of jobs are looked at, a few, and not as root") {
+  Fixture f;
+  const auto answer = [&](const std::vector<int32_t>& processes, int64_t user) {
+    return answer_to(
+        f, {.verb = Verb::kLookAtReads,
+            .numbers = {user, 0},
+            .data = std::string(reinterpret_cast<const char*>(processes.data()),
+                                4 * processes.size())});
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(answer({100}, 0), ContainsSubstring("as root"));
+  CHECK_THAT(answer({}, 5), ContainsSubstring("at no process"));
+  CHECK_THAT(answer(std::vector<int32_t>(9, 100), 5),
+             ContainsSubstring("or at too many"));
+  CHECK_THAT(answer({100, 200}, 5), ContainsSubstring("refuses"));
+  CHECK_THAT(
+      answer_to(
+          f, {.verb = Verb::kLookAtReads, .numbers = {5, 0}, .data = "12345"}),
+      ContainsSubstring("at no process"));
+}
+
 TEST_CASE("descriptors of other kinds are refused") {
   Fixture f;
   f.metrics_file = f.run.path() / "p.prom";

@@ -36,6 +36,18 @@ struct Mistake {
   std::function<void(LaunchWindow& it)> make;
 };
 
+// Two workers that read files of 4 KiB in 5 ms each, from a network file
+// system.
+void read_small(LaunchWindow& it) {
+  it.loader_cores = 0.1;
+  it.loader_delay_cores = 0;
+  it.busy_workers = it.busy_threads = 0;
+  it.fetching = 1.8;
+  it.preparing = 0.1;
+  it.knows_reads = true;
+  it.network_reads = NetworkReads{400, 4096, "nfs4", "/net", "/net/set/train"};
+}
+
 void take_one_cpu(LaunchWindow& it) {
   it.task_cpus = it.task_cores = it.step_cpus = 1;
   it.trainer_cores = 0.1;
@@ -87,6 +99,9 @@ const std::vector<Mistake>& mistakes() {
          it.workers = it.busy_workers = it.busy_threads = 8;
          it.loader_delay_cores = 6;
        }},
+      {LaunchFault::kSmallReads,
+       {"cp -r /net/set/train \"${TMPDIR:-/tmp}\""},
+       read_small},
       {LaunchFault::kFewWorkers,
        {},  // the report's advice
        [](LaunchWindow& it) {
@@ -239,6 +254,44 @@ TEST_CASE("where the remedy is not sure, nothing is said") {
   CHECK(quiet(F::kOutsiders, [](auto& it) { it.outside_cores = 0.2; }));
   CHECK(quiet(F::kOutsiders, [](auto& it) { it.job_cpus = 4; }));
   CHECK(quiet(F::kOneThread, [](auto& it) { it.task_cores = 1; }));  // SMT
+  const auto quiet_reads = [&](auto&& change) {
+    return quiet(F::kSmallReads, [&](LaunchWindow& it) {
+      change(it, *it.network_reads);
+      if (!it.knows_reads) it.network_reads.reset();
+    });
+  };
+  using N = NetworkReads;
+  CHECK(quiet_reads([](auto& it, N&) { it.knows_reads = false; }));
+  CHECK(quiet_reads([](auto& it, N&) { it.waits = 0.05; }));
+  CHECK(quiet_reads([](auto& it, N&) { it.preparing = 2; }));
+  CHECK(quiet_reads([](auto& it, N&) { it.trains = false; }));
+  CHECK(quiet_reads([](auto&, N& reads) { reads.bytes_per_call = 1 << 20; }));
+  // What they wait for is something else.
+  CHECK(quiet_reads([](auto&, N& reads) { reads.calls_per_s = 20; }));
+  // The kernel reads ahead: 50 MB/s.
+  CHECK(quiet_reads([](auto&, N& reads) {
+    reads.calls_per_s = 6000;
+    reads.bytes_per_call = 16384;
+  }));
+}
+
+TEST_CASE("small reads are mended by a copy of just what is read") {
+  const auto lines = [](const std::string& source, Launch launch) {
+    LaunchWindow window = starved();
+    read_small(window);
+    window.launch = launch;
+    window.network_reads->source = source;
+    const auto found = launch_problems(window);
+    REQUIRE(found.size() == 1);
+    REQUIRE(found[0].lines.size() == 1);
+    return found[0].lines[0];
+  };
+  CHECK(lines("/net/a", Launch::kStepOfBatch) ==
+        "srun --ntasks-per-node=1 cp -r /net/a \"${TMPDIR:-/tmp}\"");
+  // A whole mount may be a site's home; nothing that a shell would expand.
+  for (const char* path : {"", "/net/a b", "/net/$(reboot)", "/net/a\"b"}) {
+    CHECK(lines(path, Launch::kBatch) == "cp -r DATA \"${TMPDIR:-/tmp}\"");
+  }
 }
 
 // Not more memory than the node has, and no limit that was not met.
@@ -323,6 +376,23 @@ TEST_CASE("a look for killed processes keeps other faults") {
         Faults{LaunchFault::kManyWorkers, LaunchFault::kMemoryKills});
 }
 
+TEST_CASE("small reads are judged only where somebody looked") {
+  LaunchWatch watch;
+  const LaunchWindow wrong = with_mistake(LaunchFault::kSmallReads);
+  LaunchWindow unseen = wrong;
+  unseen.knows_reads = false;
+  unseen.network_reads.reset();
+  watch.add(wrong);
+  watch.add(unseen);
+  CHECK(told(watch).empty());
+  watch.add(wrong);
+  CHECK(told(watch) == Faults{LaunchFault::kSmallReads});
+  LaunchWindow fed = unseen;
+  fed.waits = 0;
+  for (int i = 0; i < 2; ++i) watch.add(fed);
+  CHECK(told(watch).empty());
+}
+
 TEST_CASE("unused GPUs are told on when nobody looks at them any more") {
   LaunchWatch watch;
   for (int i = 0; i < 2; ++i) watch.add(with_mistake(LaunchFault::kUnusedGpus));
@@ -353,9 +423,12 @@ TEST_CASE("any figures give valid problems") {
          {&it.node_cpus, &it.job_cpus, &it.step_cpus, &it.task_cpus}) {
       *field = std::floor(any(16));
     }
-    for (double* field :
-         {&it.loader_cores, &it.loader_delay_cores, &it.outside_cores}) {
+    for (double* field : {&it.loader_cores, &it.loader_delay_cores,
+                          &it.outside_cores, &it.fetching, &it.preparing}) {
       *field = any(16);
+    }
+    if (random() % 4 > 0) {
+      it.network_reads = NetworkReads{any(1e5), any(1e6), "nfs", "/net", ""};
     }
     it.trainer_cores.reset();
     if (random() % 4 > 0) it.trainer_cores = any(16);

@@ -56,7 +56,7 @@ TEST_CASE("a summary fits, whatever the job") {
   }
   JobReport many = samples::input_bound();
   many.launch_problems.assign(
-      12, {LaunchFault::kStepCpus, {}, std::string(256, '\xff')});
+      kLaunchFaultCount, {LaunchFault::kStepCpus, {}, std::string(256, '\xff')});
   of(many);
 }
 
