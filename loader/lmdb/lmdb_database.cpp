@@ -111,8 +111,9 @@ Status Database::read_sidecar(const DatabaseOptions& options) {
 Status Database::walk() {
   FilePages pages(fd(), PageBatch());
   RecordIndexBuilder builder;
+  uint64_t number = 0;
   Status walked = walk_tree(pages, snapshot_, [&](const Record& record) {
-    builder.add(record.value, label_in_key(record.key));
+    builder.add(record.value, label_in_key(record.key, number++));
   });
   // Pages that were overwritten meanwhile look damaged: report the write.
   if (Status intact = lmdb::check_intact(fd(), snapshot_); !intact) {

@@ -20,9 +20,11 @@ std::string record_key(uint64_t number, int32_t label) {
   return key;
 }
 
-int32_t label_in_key(std::string_view key) {
+int32_t label_in_key(std::string_view key, uint64_t number) {
+  uint64_t named = 0;
   if (key.size() < kDigits + 2 || key[kDigits] != '/' ||
-      !std::all_of(key.begin(), key.begin() + kDigits, is_digit)) {
+      !std::all_of(key.begin(), key.begin() + kDigits, is_digit) ||
+      !to_number(key.substr(0, kDigits), named) || named != number) {
     return kUnlabelled;
   }
   const std::string_view digits = key.substr(kDigits + 1);

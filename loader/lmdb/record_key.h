@@ -15,7 +15,9 @@ inline constexpr int32_t kUnlabelled = -1;
 // REQUIRES: number < kMostNumbered, label >= kUnlabelled.
 std::string record_key(uint64_t number, int32_t label);
 
-// The label in such a key; kUnlabelled for all other keys.
-int32_t label_in_key(std::string_view key);
+// The label in the key of the record with this number, in key order;
+// kUnlabelled for all other keys: other programs' keys may look alike, and what
+// they have behind the slash is no label.
+int32_t label_in_key(std::string_view key, uint64_t number);
 
 }  // namespace penstock::lmdb

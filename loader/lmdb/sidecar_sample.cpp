@@ -78,7 +78,7 @@ class Sampler {
       if (record >= index_.size() || index_.at(record) != value) {
         return differs(record, " is elsewhere");
       }
-      if (index_.label(record) != label_in_key(records_[i].key)) {
+      if (index_.label(record) != label_in_key(records_[i].key, record)) {
         return differs(record, " has another label");
       }
     }

@@ -76,7 +76,7 @@ class SideBySide {
     if (database_.index().at(number) != record.value) {
       return wrong_index(number, "has it elsewhere");
     }
-    if (database_.index().label(number) != label_in_key(record.key)) {
+    if (database_.index().label(number) != label_in_key(record.key, number)) {
       return wrong_index(number, "has another label");
     }
     if (Status read = read_value(record.value); !read) return read;

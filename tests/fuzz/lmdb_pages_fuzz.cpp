@@ -43,11 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   MemoryPages pages(file);
   RecordIndexBuilder builder;
   size_t key_bytes = 0;
+  uint64_t number = 0;
   Status walked = walk_tree(pages, snapshot, [&](const Record& record) {
     FUZZ_CHECK(record.value.offset <= size);
     FUZZ_CHECK(record.value.bytes <= size - record.value.offset);
     for (const char c : record.key) key_bytes += c != 0;
-    builder.add(record.value, label_in_key(record.key));
+    builder.add(record.value, label_in_key(record.key, number++));
   });
   if (!walked) {
     FUZZ_CHECK(!walked.error().message.empty());
