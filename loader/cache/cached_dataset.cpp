@@ -27,6 +27,7 @@ class CachedDataset : public Dataset {
   const std::string& path() const override { return stored_->path(); }
   uint64_t fingerprint() const override { return stored_->fingerprint(); }
   uint64_t tensor_bytes() const override { return stored_->tensor_bytes(); }
+  DatasetFacts facts() const override { return stored_->facts(); }
   uint64_t cached_samples() const override { return cache_->ready_samples(); }
   std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
 

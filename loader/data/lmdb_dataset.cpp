@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "loader/data/fingerprint.h"
+#include "loader/data/label_counts.h"
 #include "loader/data/part_dataset.h"
 #include "loader/lmdb/lmdb_database.h"
 
@@ -31,6 +32,12 @@ class LmdbDataset : public PartDataset {
     fingerprint.add(file_);
     fingerprint.add(size());
     return fingerprint.value();
+  }
+  DatasetFacts facts() const override {
+    DatasetFacts out;
+    count_labels(
+        size(), [&](uint64_t i) { return label(i); }, out);
+    return out;
   }
   FileReader::Part part_of(uint64_t index) const override {
     const lmdb::RecordSpan value = database_.index().at(index);

@@ -56,6 +56,13 @@ class RecordDataset : public PartDataset {
   uint64_t tensor_bytes() const override {
     return layout_.record_bytes - layout_.label_bytes;
   }
+  // How many classes there are is known only after all is read.
+  DatasetFacts facts() const override {
+    DatasetFacts out;
+    out.samples = size();
+    if (layout_.label_bytes > 0) out.labelled = out.samples;
+    return out;
+  }
   std::unique_ptr<SampleReader> new_reader(ReadMode mode) const override;
 
   FileReader::Part part_of(uint64_t index) const override {

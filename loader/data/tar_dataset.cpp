@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "common/unique_fd.h"
 #include "loader/data/fingerprint.h"
+#include "loader/data/label_counts.h"
 #include "loader/data/part_dataset.h"
 #include "loader/data/picture_names.h"
 #include "loader/data/tar_samples.h"
@@ -56,12 +59,21 @@ class TarDataset : public PartDataset {
     return shards_[places_[index].shard].path;
   }
 
-  Status add(const std::string& path);
+  DatasetFacts facts() const override {
+    DatasetFacts out = facts_;
+    count_labels(
+        size(), [&](uint64_t i) { return label(i); }, out);
+    return out;
+  }
+
+  Status add(const std::string& path, const SampleRules& rules);
 
  private:
   std::vector<Shard> shards_;
   std::vector<Place> places_;
   std::string names_;
+  std::set<std::pair<uint64_t, uint64_t>> files_;  // device and inode
+  DatasetFacts facts_;                             // but for counts of labels
 };
 
 Status read_all(int fd, uint64_t offset, std::span<uint8_t> out) {
@@ -76,7 +88,7 @@ Status read_all(int fd, uint64_t offset, std::span<uint8_t> out) {
   return Done{};
 }
 
-Status TarDataset::add(const std::string& path) {
+Status TarDataset::add(const std::string& path, const SampleRules& rules) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return system_error(errno, path);
   struct stat status {};
@@ -85,12 +97,18 @@ Status TarDataset::add(const std::string& path) {
   // No readahead: the data between the headers is not needed.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
   const FileVersion file = FileVersion::of(status);
-  auto samples = find_tar_samples(
-      {file.bytes, [&](uint64_t offset, std::span<uint8_t> out) {
-         return read_all(fd.get(), offset, out);
-       }});
-  if (!samples) return std::move(samples).error().wrap(path);
-  for (const TarSample& sample : *samples) {
+  auto found = find_tar_samples({file.bytes,
+                                 [&](uint64_t offset, std::span<uint8_t> out) {
+                                   return read_all(fd.get(), offset, out);
+                                 }},
+                                rules);
+  if (!found) return std::move(found).error().wrap(path);
+  const bool is_new = files_.insert({file.device, file.inode}).second;
+  if (!is_new) facts_.duplicates += found->samples.size();
+  for (int why = 0; why < kOmissionCount; ++why) {
+    facts_.left_out[why].add(found->facts.left_out[why]);
+  }
+  for (const TarSample& sample : found->samples) {
     places_.push_back({sample.offset, sample.bytes, names_.size(), sample.label,
                        shards_.size()});
     names_ += sample.name;
@@ -102,11 +120,11 @@ Status TarDataset::add(const std::string& path) {
 }  // namespace
 
 Result<std::shared_ptr<const Dataset>> open_tar_shards(
-    const std::vector<std::string>& paths) {
+    const std::vector<std::string>& paths, const SampleRules& rules) {
   if (paths.empty()) return invalid("no tar shard is named");
   auto dataset = std::make_shared<TarDataset>();
   for (const std::string& path : paths) {
-    auto added = dataset->add(path);
+    auto added = dataset->add(path, rules);
     if (!added) return std::move(added).error();
   }
   if (dataset->size() == 0) {

@@ -8,6 +8,7 @@
 
 #include "common/result.h"
 #include "loader/data/tar.h"
+#include "penstock/loader/dataset.h"
 
 namespace penstock {
 
@@ -18,14 +19,15 @@ struct TarSample {
   int64_t label = -1;   // -1: none
 };
 
-// Adjacent members with the same key (the name up to the first dot after its
-// last '/') are one sample. Its picture is the first member with a picture's
-// ending, its label the text of KEY.cls. Skips members without a key and
-// samples without a picture.
-// Errors: those of TarWalker; kInvalidArgument  an empty picture, a label that
-//         is not a number from 0 to 2^31 - 1, two members of one name in a
-//         sample
-[[nodiscard]] Result<std::vector<TarSample>> find_tar_samples(
-    const TarWalker::Source& source);
+struct TarSamples {
+  std::vector<TarSample> samples;  // in the order of their first members
+  DatasetFacts facts;              // what is left out
+};
+
+// open_tar_shards() describes samples and rules.
+// Errors: those of TarWalker; kInvalidArgument  those of open_tar_shards() that
+//         are of one shard, and an empty picture
+[[nodiscard]] Result<TarSamples> find_tar_samples(
+    const TarWalker::Source& source, const SampleRules& rules = {});
 
 }  // namespace penstock

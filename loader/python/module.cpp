@@ -13,17 +13,53 @@ using Position = std::tuple<uint64_t, uint64_t, bool, uint64_t, uint64_t>;
 
 PythonDataset open_data(const std::vector<std::string>& paths,
                         uint64_t record_bytes, uint64_t label_bytes,
-                        uint64_t header_bytes) {
+                        uint64_t header_bytes, const std::string& image,
+                        const std::string& label, bool last_dot,
+                        bool allow_empty) {
   std::optional<RecordLayout> records;
   if (record_bytes > 0 || label_bytes > 0 || header_bytes > 0) {
     records = {record_bytes, label_bytes, header_bytes};
   }
+  auto endings = parse_endings(image);
+  if (!endings) throw_error(endings.error());
+  const SampleRules rules{
+      *std::move(endings), label,
+      last_dot ? SampleRules::Key::kLastDot : SampleRules::Key::kFirstDot,
+      allow_empty};
   auto opened = [&] {
     const py::gil_scoped_release others;
-    return open_dataset(paths, records);
+    return open_dataset(paths, records, rules);
   }();
   if (!opened) throw_error(opened.error());
   return {*std::move(opened)};
+}
+
+py::dict names_of(const LeftOutNames& names) {
+  py::list first;
+  for (const std::string& name : names.first) first.append(text_of(name));
+  py::dict out;
+  out["count"] = names.count;
+  out["first"] = first;
+  return out;
+}
+
+py::dict facts_of(const PythonDataset& data) {
+  const DatasetFacts facts = data.dataset->facts();
+  py::dict left_out;
+  for (int why = 0; why < kOmissionCount; ++why) {
+    left_out[omission_name(Omission(why))] = names_of(facts.left_out[why]);
+  }
+  py::dict out;
+  out["text"] = text_of(facts.text());
+  out["doubtful"] = facts.is_doubtful();
+  out["samples"] = facts.samples;
+  out["labelled"] = facts.labelled;
+  out["classes"] =
+      facts.classes > 0 ? py::object(py::int_(facts.classes)) : py::none();
+  out["duplicates"] = facts.duplicates;
+  out["empty_classes"] = names_of(facts.empty_classes);
+  out["left_out"] = left_out;
+  return out;
 }
 
 const Dataset& sample_in(const PythonDataset& data, uint64_t index) {
@@ -118,6 +154,7 @@ PYBIND11_MODULE(_native, module) {
            [](const PythonDataset& data, uint64_t index) {
              return penstock::sample_in(data, index).label(index);
            })
+      .def("describe", penstock::facts_of)
       .def("name",
            [](const PythonDataset& data, uint64_t index) {
              return penstock::text_of(
@@ -134,7 +171,8 @@ PYBIND11_MODULE(_native, module) {
         return data.dataset->tensor_bytes();
       });
   module.def("open_dataset", penstock::open_data, arg("paths"), py::kw_only(),
-             arg("record_bytes"), arg("label_bytes"), arg("header_bytes"));
+             arg("record_bytes"), arg("label_bytes"), arg("header_bytes"),
+             arg("image"), arg("label"), arg("last_dot"), arg("allow_empty"));
   penstock::add_cache(module);
   module.def("join_share", penstock::join_share, arg("dataset"), py::kw_only(),
              arg("name"), arg("batch_size"), arg("crop"), arg("augment"),

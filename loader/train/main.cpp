@@ -170,8 +170,11 @@ void warn(const std::string& what) {
 
 // If the cache is unavailable, warns and runs without it.
 Result<std::shared_ptr<const Dataset>> open_data(const TrainOptions& options) {
-  auto dataset = open_dataset(options.data, options.records);
-  if (!dataset || !options.cache) return dataset;
+  auto dataset = open_dataset(options.data, options.records, options.rules);
+  if (!dataset) return dataset;
+  const DatasetFacts facts = (*dataset)->facts();
+  if (facts.is_doubtful()) warn((*dataset)->path() + ": " + facts.text());
+  if (!options.cache) return dataset;
   SampleCacheOptions wanted = *options.cache;
   wanted.warn = warn;
   return with_asked_cache(

@@ -7,6 +7,7 @@
 #include "common/options.h"
 #include "common/units.h"
 #include "loader/cache/cache_folder.h"
+#include "loader/data/rule_options.h"
 #include "loader/staging/stage_file.h"
 
 namespace penstock {
@@ -49,6 +50,7 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
       ->required()
       ->option_text("PATH...");
   add_record_options(app, options);
+  add_rule_options(app, options.rules);
   app.add_option("--batch", options.batch, "Samples per step")
       ->check(CLI::Range(1, 65536))
       ->option_text("N [32]");

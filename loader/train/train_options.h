@@ -16,6 +16,7 @@ enum class WaitMode { kSleep, kSpin };
 struct TrainOptions {
   std::vector<std::string> data;
   std::optional<RecordLayout> records;
+  SampleRules rules;
   size_t batch = 32;
   int crop = 224;
   uint64_t seed = 0;

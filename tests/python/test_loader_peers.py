@@ -1,5 +1,6 @@
 """cache_peers= of Loader and SharedLoader: nodes with a common cache."""
 
+import logging
 import os
 import unittest
 from unittest import mock
@@ -130,7 +131,7 @@ class WrongPeersTest(CacheCase):
             self.assertGreaterEqual(loader.counters()["cached"], 100)
 
     def test_a_job_of_one_node_has_none_to_ask(self):
-        with self.assertNoLogs("penstock.loader"):
+        with self.assertNoLogs("penstock.loader", logging.WARNING):
             loader = self.load(
                 self.records(), 50, cache=1 << 20, cache_peers="n1"
             )

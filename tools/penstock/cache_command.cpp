@@ -17,6 +17,7 @@
 #include "penstock/loader/dataset.h"
 #include "penstock/loader/sample_cache.h"
 #include "tools/penstock/command_options.h"
+#include "loader/data/rule_options.h"
 #include "tools/penstock/commands.h"
 #include "tools/penstock/json_text.h"
 #include "tools/penstock/progress_line.h"
@@ -32,6 +33,7 @@ struct CacheArguments {
   // Of warm:
   std::vector<std::string> data;
   std::optional<RecordLayout> records;
+  SampleRules rules;
   std::string size = "auto";
   std::string name;
   uint64_t keep_s = 600;
@@ -244,7 +246,7 @@ Status run_cache_warm(const CacheArguments& arguments, Terminal& terminal,
   if (!owner) return owner.error();
   const auto bytes = size_of(arguments);
   if (!bytes) return bytes.error();
-  auto dataset = open_dataset(arguments.data, arguments.records);
+  auto dataset = open_dataset(arguments.data, arguments.records, arguments.rules);
   if (!dataset) return std::move(dataset).error();
   const auto warnings = std::make_shared<Warnings>();
   SampleCacheOptions options{
@@ -319,6 +321,7 @@ void add_warm(CLI::App& cache, CacheArguments& it) {
           [layout](uint64_t bytes) { layout().header_bytes = bytes; },
           "bytes before the first record")
       ->needs(record);
+  add_rule_options(*warm, it.rules);
   add_group(warm, it);
 }
 

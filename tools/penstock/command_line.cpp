@@ -42,6 +42,8 @@ constexpr Command kCommands[] = {
     {"publish", "Publish the demand table for slurmctld's plugin", add_publish},
     {"simulate", "Simulate the allocator on a trace of jobs", add_simulate},
     {"lmdb", "Index, verify, measure and create LMDB databases", add_lmdb},
+    {"dataset", "Show what the loader finds in data, and leaves out",
+     add_dataset},
     {"cache", "List, fill and remove this node's sample caches", add_cache},
     {"bench", "Run a benchmark of Penstock itself", add_bench},
 };

@@ -11,6 +11,7 @@ Run add_analyze(CLI::App* command);
 Run add_bench(CLI::App* command);
 Run add_cache(CLI::App* command);
 Run add_check_config(CLI::App* command);
+Run add_dataset(CLI::App* command);
 Run add_doctor(CLI::App* command);
 Run add_history(CLI::App* command);
 Run add_jobs(CLI::App* command);

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "loader/data/rule_options.h"
 #include "loader/lmdb/import.h"
 #include "loader/lmdb/lmdb_database.h"
 #include "loader/lmdb/sidecar_file.h"
@@ -26,6 +27,7 @@ namespace {
 struct LmdbArguments {
   std::string database;
   std::vector<std::string> sources;  // of import
+  SampleRules rules;                 // of import
   bool json = false;                 // of index
   int rounds = 11;                   // of bench: pairs of runs per cell
   std::string figures_file;          // of bench; "": none
@@ -47,7 +49,7 @@ std::string labelled(uint64_t labels, uint64_t records) {
 }
 
 Result<std::shared_ptr<const Dataset>> open_source(
-    const std::vector<std::string>& paths) {
+    const std::vector<std::string>& paths, const SampleRules& rules) {
   if (paths.size() == 1 && lmdb::is_database(paths[0])) {
     return invalid(paths[0] +
                    ": an LMDB database already; copy it with mdb_copy");
@@ -60,7 +62,7 @@ Result<std::shared_ptr<const Dataset>> open_source(
                      ": neither a folder of pictures nor a tar shard (.tar)");
     }
   }
-  return open_dataset(paths);
+  return open_dataset(paths, std::nullopt, rules);
 }
 
 Status run_lmdb_index(const LmdbArguments& arguments, Terminal& terminal) {
@@ -107,7 +109,7 @@ Status run_lmdb_verify(const LmdbArguments& arguments, Terminal& terminal) {
 Status run_lmdb_import(const LmdbArguments& arguments, Terminal& terminal) {
   const InterruptAsRequest request;
   ProgressLine progress("import", "records");
-  auto source = open_source(arguments.sources);
+  auto source = open_source(arguments.sources, arguments.rules);
   if (!source) return std::move(source).error();
   auto imported =
       lmdb::import_samples(**source, arguments.database, std::ref(progress));
@@ -169,6 +171,7 @@ void add_import(CLI::App& lmdb, LmdbArguments& it) {
           "record")
       ->required()
       ->check(has_text);
+  add_rule_options(*import, it.rules);
   import->add_option("DB", it.database, "directory to create")
       ->required()
       ->check(has_text);

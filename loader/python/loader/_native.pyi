@@ -33,7 +33,22 @@ class ShareCounters(TypedDict):
     times_out: int
     alone_batches: int
 
+class LeftOut(TypedDict):
+    count: int
+    first: list[str]
+
+class Facts(TypedDict):
+    text: str
+    doubtful: bool
+    samples: int
+    labelled: int
+    classes: int | None
+    duplicates: int
+    empty_classes: LeftOut
+    left_out: dict[str, LeftOut]
+
 class Dataset:
+    def describe(self) -> Facts: ...
     def __len__(self) -> int: ...
     def label(self, index: int) -> int: ...
     def name(self, index: int) -> str: ...
@@ -50,6 +65,10 @@ def open_dataset(
     record_bytes: int,
     label_bytes: int,
     header_bytes: int,
+    image: str,
+    label: str,
+    last_dot: bool,
+    allow_empty: bool,
 ) -> Dataset: ...
 
 def fingerprint_of_text(text: bytes) -> int: ...

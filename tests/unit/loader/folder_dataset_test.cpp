@@ -43,7 +43,9 @@ TEST_CASE("a folder's samples are the pictures below it, in byte order") {
   }
   mkdir(folder.path("folder.jpg").c_str(), 0700);
   REQUIRE(symlink("nowhere", folder.path("e.jpg").c_str()) == 0);
-  auto dataset = open_folder(folder.path());
+  SampleRules rules;
+  rules.allow_empty = true;
+  auto dataset = open_folder(folder.path(), rules);
   REQUIRE(dataset);
   std::vector<std::string> names;
   for (uint64_t i = 0; i < (*dataset)->size(); ++i) {
@@ -65,10 +67,14 @@ TEST_CASE("labels are the numbers of sub-folders, as with ImageFolder") {
   for (const char* name : {"a/1.jpg", "a-b/1.jpg", "B/deep/1.jpg", "1.jpg"}) {
     write_file(folder.path(name), {1});
   }
-  // A class may be a link; a loop below a class is not followed.
+  // A class may be a link, and folders in it; a loop is left out.
   REQUIRE(symlink("B", folder.path("z").c_str()) == 0);
+  REQUIRE(symlink("../B", folder.path("a/linked").c_str()) == 0);
   REQUIRE(symlink("..", folder.path("a/up").c_str()) == 0);
-  auto dataset = open_folder(folder.path());
+  REQUIRE(symlink("nowhere", folder.path("a/none.jpg").c_str()) == 0);
+  SampleRules rules;
+  rules.allow_empty = true;
+  auto dataset = open_folder(folder.path(), rules);
   REQUIRE(dataset);
   std::vector<std::pair<std::string, int64_t>> labels;
   for (uint64_t i = 0; i < (*dataset)->size(); ++i) {
@@ -81,7 +87,74 @@ TEST_CASE("labels are the numbers of sub-folders, as with ImageFolder") {
                                                      {"B/deep/1.jpg", 0},
                                                      {"a-b/1.jpg", 2},
                                                      {"a/1.jpg", 1},
+                                                     {"a/linked/deep/1.jpg", 1},
                                                      {"z/deep/1.jpg", 4}});
+  CHECK((*dataset)->facts().text() ==
+        "6 samples, 5 labelled, 5 classes, 1 of these without a picture "
+        "(empty), 2 there twice; left out: 2 links that lead nowhere or to a "
+        "folder above them (a/none.jpg, a/up)");
+  CHECK((*dataset)->facts().is_doubtful());
+}
+
+TEST_CASE("links that lead to each other end") {
+  const TempFolder folder;
+  for (const char* name : {"a", "b"}) mkdir(folder.path(name).c_str(), 0700);
+  write_file(folder.path("a/1.jpg"), {1});
+  write_file(folder.path("b/2.jpg"), {1});
+  REQUIRE(symlink("../b", folder.path("a/to_b").c_str()) == 0);
+  REQUIRE(symlink("../a", folder.path("b/to_a").c_str()) == 0);
+  const auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  CHECK((*dataset)->size() == 4);
+  CHECK((*dataset)->facts().duplicates == 2);
+  CHECK((*dataset)->facts().of(Omission::kLink).count == 2);
+}
+
+TEST_CASE("a class without a picture is an error that names it") {
+  const TempFolder folder;
+  for (const char* name : {"a", "b", "c", ".ipynb_checkpoints"}) {
+    mkdir(folder.path(name).c_str(), 0700);
+  }
+  write_file(folder.path("b/1.jpg"), {1});
+  write_file(folder.path("a/notes.txt"), {1});
+  const auto refused = open_folder(folder.path());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kInvalidArgument);
+  CHECK_THAT(refused.error().message,
+             Catch::Matchers::ContainsSubstring(
+                 ": 2 names (a, c) are classes without"));
+  std::filesystem::remove_all(folder.path("a"));
+  std::filesystem::remove_all(folder.path("c"));
+  const auto dataset = open_folder(folder.path());
+  REQUIRE(dataset);
+  CHECK((*dataset)->label(0) == 0);  // what is hidden is no class
+  CHECK((*dataset)->facts().of(Omission::kHidden).text() ==
+        ".ipynb_checkpoints");
+}
+
+TEST_CASE(
+    "pictures that are not read are refused by name, unless others are "
+    "chosen") {
+  const TempFolder folder;
+  mkdir(folder.path("a").c_str(), 0700);
+  for (const char* name :
+       {"a/1.jpg", "a/2.BMP", "a/3.tif", "a/4.pgm", "a/5.png"}) {
+    write_file(folder.path(name), {1});
+  }
+  const auto refused = open_folder(folder.path());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kInvalidArgument);
+  for (const char* name : {"a/2.BMP", "a/3.tif", "a/4.pgm", "--image"}) {
+    CHECK_THAT(refused.error().message,
+               Catch::Matchers::ContainsSubstring(name));
+  }
+  SampleRules rules;
+  rules.image = {"jpg"};
+  const auto dataset = open_folder(folder.path(), rules);
+  REQUIRE(dataset);
+  CHECK((*dataset)->size() == 1);
+  CHECK((*dataset)->facts().of(Omission::kNotChosen).count == 4);
+  CHECK_FALSE((*dataset)->facts().is_doubtful());
 }
 
 TEST_CASE("a folder's samples can be read in any order") {

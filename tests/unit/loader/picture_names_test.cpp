@@ -15,3 +15,22 @@ TEST_CASE("pictures are recognised by their extensions, in any letter case") {
     CHECK_FALSE(is_picture_name(name));
   }
 }
+
+TEST_CASE("pictures of other kinds are recognised, so that none is left out") {
+  using penstock::is_other_picture_name;
+  for (const char* name : {"a.BMP", "b/c.tif", "x.y.gif", "1.pgm"}) {
+    CAPTURE(name);
+    CHECK(is_other_picture_name(name));
+    CHECK_FALSE(is_picture_name(name));
+  }
+  CHECK_FALSE(is_other_picture_name("a.jpg"));
+  CHECK_FALSE(is_other_picture_name(".gif"));
+}
+
+TEST_CASE("an ending has a name before it") {
+  using penstock::has_ending;
+  CHECK(has_ending("a.left.PNG", ".left.png"));
+  CHECK_FALSE(has_ending("a/.png", ".png"));
+  CHECK_FALSE(has_ending(".png", ".png"));
+  CHECK_FALSE(has_ending("apng", ".png"));
+}

@@ -27,6 +27,7 @@ class CountedData : public Dataset {
       : size_(size), broken_(std::move(broken)), pause_us_(pause_us) {}
 
   uint64_t size() const override { return size_; }
+  DatasetFacts facts() const override { return {}; }
   int64_t label(uint64_t) const override { return kNoLabel; }
   std::string name(uint64_t index) const override {
     return "sample " + std::to_string(index);

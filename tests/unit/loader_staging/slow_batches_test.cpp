@@ -24,6 +24,7 @@ class SlowData : public Dataset {
       : data_(std::move(data)) {}
 
   uint64_t size() const override { return data_->size(); }
+  DatasetFacts facts() const override { return data_->facts(); }
   int64_t label(uint64_t index) const override { return data_->label(index); }
   std::string name(uint64_t index) const override { return data_->name(index); }
   const std::string& path() const override { return data_->path(); }

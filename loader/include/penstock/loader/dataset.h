@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/loader/facts.h"
 #include "penstock/loader/read_mode.h"
 #include "penstock/result.h"
 
@@ -80,38 +81,60 @@ class Dataset {
   // bytes. Else each sample is a tensor of this many bytes.
   virtual uint64_t tensor_bytes() const { return 0; }
 
+  // What opening it found. Of caches: of what they cache.
+  virtual DatasetFacts facts() const = 0;
+
   // Number of samples in a Penstock cache now.
   virtual uint64_t cached_samples() const { return 0; }
 
   virtual std::unique_ptr<SampleReader> new_reader(ReadMode mode) const = 0;
 };
 
+// How samples are found in folders and tar shards.
+struct SampleRules {
+  // Endings of pictures, without a dot, in lower case, such as "jpg" or (in
+  // shards) "left.png". The first that a sample has is its picture. Empty: all
+  // pictures that the loader reads.
+  std::vector<std::string> image;
+  std::string label = "cls";  // ending of a shard's labels; "": it has none
+  // A shard's key ends before a name's first dot, or its last one.
+  enum class Key { kFirstDot, kLastDot } key = Key::kFirstDot;
+  bool allow_empty = false;  // classes without a picture
+};
+
+// From `image`: "jpg;png". Errors: kInvalidArgument  an empty ending
+[[nodiscard]] Result<std::vector<std::string>> parse_endings(
+    const std::string& text);
+
 // The pictures below a folder (.jpg, .jpeg, .png, .webp, .ppm, in any case), in
 // byte order of their paths. Labels are those of torchvision's ImageFolder: the
 // index of the picture's top-level sub-folder, in byte order; kNoLabel for
-// pictures in the folder itself. Symbolic links to folders are followed only
-// for top-level sub-folders.
+// pictures in the folder itself. Symbolic links are followed, except to folders
+// above themselves. Hidden names are left out, also as classes.
 // Errors: kNotFound  no such folder, or no picture in it
-//         kIo, kPermissionDenied  a folder or an entry in it is unreadable;
-//         dangling links are skipped
+//         kInvalidArgument  a class without a picture; pictures of kinds that
+//         the loader does not read, unless the rules choose others
+//         kIo, kPermissionDenied  a folder or an entry in it is unreadable
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_folder(
-    const std::string& folder);
+    const std::string& folder, const SampleRules& rules = {});
 
 // The samples of tar shards in WebDataset's format (ustar, pax, GNU tar), in
 // the order of the shards. Opening reads every header, and no picture.
 //
-// Adjacent members with the same key are one sample. The key is the name up to
-// the first dot after its last '/'. The picture is the first member with a
-// picture's ending; the label is the number in KEY.cls. Members without a key
-// and samples without a picture are skipped.
+// A shard's members with the same key are one sample, wherever they are; its
+// place is that of the first. The key is the name up to the first dot after its
+// last '/'. The picture is the member with a picture's ending; the label is the
+// number in KEY.cls, in any case of letters. Members without a key and samples
+// without a picture are left out.
 // Errors: kNotFound  no such file, or no picture in any
 //         kInvalidArgument  no path; not a regular file; not a tar, damaged or
 //         truncated (the message has file and offset); a label that is not a
-//         number from 0 to 2^31 - 1; sparse files; two members of one name in a
-//         sample
+//         number from 0 to 2^31 - 1; sparse files; two pictures or labels of
+//         one key; labels that belong to no picture beside pictures without;
+//         pictures of kinds that the loader does not read
 //         kIo, kPermissionDenied
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_tar_shards(
-    const std::vector<std::string>& paths);
+    const std::vector<std::string>& paths, const SampleRules& rules = {});
 
 // A file of a header and adjacent records. A record is a label, little-endian
 // and unsigned, and a tensor.
@@ -129,8 +152,9 @@ struct RecordLayout {
 // An LMDB database whose values are picture files, in the order of their keys.
 //   path  a folder with data.mdb, or a data file (MDB_NOSUBDIR)
 //
-// Labels come from keys of the form that `penstock lmdb import` writes: eight
-// digits, "/" and the label. Other keys have no label.
+// Labels come from keys of the form that `penstock lmdb import` writes: the
+// record's number in the database with eight digits, "/" and the label. Other
+// keys have no label.
 //
 // Positions and labels come from the index beside the database if it matches,
 // else from a walk of the tree. Memory: 12 bytes per record of irregular size,
@@ -146,10 +170,12 @@ struct RecordLayout {
     const std::string& path);
 
 // Chooses the format: records if a layout is given, else one LMDB database,
-// else a folder, else tar shards whose names all end in .tar.
+// else a folder of pictures or of tar shards, else tar shards whose names all
+// end in .tar. Paths may have braces and patterns: "{00..12}.tar", "*.tar".
 // Errors: those of the functions above; kInvalidArgument  none of the formats
 [[nodiscard]] Result<std::shared_ptr<const Dataset>> open_dataset(
     const std::vector<std::string>& paths,
-    const std::optional<RecordLayout>& records = std::nullopt);
+    const std::optional<RecordLayout>& records = std::nullopt,
+    const SampleRules& rules = {});
 
 }  // namespace penstock
