@@ -20,7 +20,7 @@ class _Reads(OwnFile):
     def calls(self) -> int:
         """Returns the number of its read calls, without this one."""
         try:
-            return int(self.text().split()[5])
+            return int(self.text().split(None, 6)[5])
         except (IndexError, ValueError):
             return 0
 
@@ -76,13 +76,11 @@ class Stopwatch:
         self._running = False
         wall_ns = time.monotonic_ns() - self._begin_ns
         usage = resource.getrusage(self._whose)
-        calls, before = self._reads.calls() - self._calls, self._usage
+        before = self._usage
         blocks = usage.ru_inblock - before.ru_inblock
-        faults = usage.ru_majflt - before.ru_majflt  # of mapped files
-        has_waited = usage.ru_nvcsw > before.ru_nvcsw
         # In the order of _pages.LOADED.
         words, first = self.sums.words, self._first
-        if has_waited and (calls > 0 or blocks > 0 or faults > 0):
+        if usage.ru_nvcsw > before.ru_nvcsw and self._has_read(usage):
             blocked_ns = self._blocked_ns(wall_ns, usage)
             words[first] += blocked_ns
             words[first + 1] += wall_ns - blocked_ns
@@ -90,6 +88,14 @@ class Stopwatch:
             words[first + 1] += wall_ns
         words[first + 2] += blocks * _BLOCK_BYTES
         words[first + 3] += samples
+
+    def _has_read(self, usage: Any) -> bool:
+        """Whether the thread read from a file, by calls or through a map."""
+        return (
+            usage.ru_inblock > self._usage.ru_inblock
+            or usage.ru_majflt > self._usage.ru_majflt
+            or self._reads.calls() > self._calls
+        )
 
     def _blocked_ns(self, wall_ns: int, usage: Any) -> int:
         """Returns the part of the wall time that was neither run time nor run
