@@ -23,8 +23,12 @@ struct JpegSession {
   jpeg_progress_mgr progress;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
-  const uint8_t* end;  // of the file
-  long most_bytes;     // of libjpeg's memory
+  const uint8_t* end;  // of the file, without zeros behind its data
+  bool ends_in_zeros;
+  bool lacks_end;  // libjpeg got an end marker that the file does not have
+  bool in_scan;    // no segment since the last scan's data
+  size_t restart_zeros;  // before restart markers, since the last warning
+  long most_bytes;       // of libjpeg's memory
 };
 
 namespace {
@@ -56,23 +60,104 @@ JpegSession& session_of(j_common_ptr info) {
   std::longjmp(session.jump, 1);
 }
 
-// Level -1 is a warning: the picture is damaged and libjpeg would guess.
+// Number of zero bytes directly before `at`. They end: a JPEG, and kEnd, begin
+// with another byte.
+size_t zeros_before(const uint8_t* at) {
+  size_t count = 0;
+  for (; at[-1] == 0; --at) ++count;
+  return count;
+}
+
+// libjpeg warns of bytes that it skipped in search of a marker. Before and
+// between segments they do not matter. Behind a scan's data, zeros are padding;
+// other bytes are data that a damaged scan left over.
+bool is_padding(JpegSession& session) {
+  const auto skipped = static_cast<size_t>(session.errors.msg_parm.i[0]);
+  const size_t earlier_zeros = session.restart_zeros;
+  session.restart_zeros = 0;
+  if (!session.in_scan) return true;
+  const size_t zeros = zeros_before(session.source.next_input_byte);
+  // Up to 8 zeros may be read ahead. If more are missing, they were decoded:
+  // they are in the place of lost data.
+  constexpr size_t kMostReadAhead = 8;
+  return skipped <= zeros + earlier_zeros && zeros <= skipped + kMostReadAhead;
+}
+
+// Whether the pixels are right nevertheless, measured on damaged and on oddly
+// written files (docs/decisions/loader.md, 56).
+bool is_harmless(JpegSession& session) {
+  switch (session.errors.msg_code) {
+    case JWRN_ADOBE_XFORM:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_NOT_SEQUENTIAL:  // some encoders write zeros as scan parameters
+      return true;
+    case JWRN_EXTRANEOUS_DATA:
+      return is_padding(session);
+    default:
+      return false;
+  }
+}
+
+// Traces tell which part of the file libjpeg reads.
+void on_trace(JpegSession& session) {
+  switch (session.errors.msg_code) {
+    case JTRC_SOS:
+      session.in_scan = true;
+      session.restart_zeros = 0;
+      break;
+    case JTRC_DHT:
+    case JTRC_DQT:
+    case JTRC_DRI:
+    case JTRC_MISC_MARKER:  // comments and applications' segments
+      session.in_scan = false;
+      break;
+    case JTRC_RST: {
+      const uint8_t* at = session.source.next_input_byte - 1;
+      while (at[-1] == 0xff) --at;
+      session.restart_zeros += zeros_before(at);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+// Level -1 is a warning. If the picture is damaged, libjpeg would guess.
 void on_message(j_common_ptr info, int level) {
-  if (level < 0) on_error(info);
+  JpegSession& session = session_of(info);
+  if (level >= 0) {
+    on_trace(session);
+  } else if (!is_harmless(session)) {
+    on_error(info);
+  }
 }
 
 void on_output(j_common_ptr) {}
 
 void on_source(j_decompress_ptr) {}
 
+// A file that ends in zeros may have them in the place of its end marker, or of
+// lost data. So the decoder gets an end marker instead: libjpeg warns if it
+// lacks a single bit. Of several scans a whole one may be missing.
 boolean on_end_of_data(j_decompress_ptr info) {
-  refuse(session_of(reinterpret_cast<j_common_ptr>(info)), "cut short");
+  static constexpr uint8_t kEnd[] = {0xff, 0xff, JPEG_EOI};
+  JpegSession& session = session_of(reinterpret_cast<j_common_ptr>(info));
+  if (!session.ends_in_zeros || info->input_scan_number == 0 ||
+      jpeg_has_multiple_scans(info)) {
+    refuse(session, "cut short");
+  }
+  session.lacks_end = true;
+  info->src->next_input_byte = kEnd + 1;
+  info->src->bytes_in_buffer = 2;
+  return TRUE;
 }
 
 void on_skip(j_decompress_ptr info, long count) {
   if (count <= 0) return;
   const auto bytes = static_cast<size_t>(count);
-  if (bytes > info->src->bytes_in_buffer) on_end_of_data(info);
+  if (bytes > info->src->bytes_in_buffer) {
+    refuse(session_of(reinterpret_cast<j_common_ptr>(info)), "cut short");
+  }
   info->src->next_input_byte += bytes;
   info->src->bytes_in_buffer -= bytes;
 }
@@ -85,6 +170,14 @@ void on_progress(j_common_ptr info) {
 }
 
 void connect(JpegSession& session, const uint8_t* data, size_t size) {
+  const size_t file_size = size;
+  while (size > 0 && data[size - 1] == 0) --size;
+  // The data may end in a byte 0xff, which a zero follows.
+  if (size > 0 && size < file_size && data[size - 1] == 0xff) ++size;
+  session.ends_in_zeros = size < file_size;
+  session.lacks_end = false;
+  session.in_scan = false;
+  session.restart_zeros = 0;
   session.source.next_input_byte = data;
   session.source.bytes_in_buffer = size;
   session.source.init_source = on_source;
@@ -160,6 +253,7 @@ bool begin_part(JpegSession& session, int eighths, Box& box) {
 // Whether the file has its end marker, which other data may follow. Searches
 // only behind the bytes read: an embedded preview has an end marker too.
 bool has_end_marker(JpegSession& session) {
+  if (session.lacks_end) return false;
   if (jpeg_input_complete(&session.info)) return true;
   if (session.info.unread_marker == JPEG_EOI) return true;
   const uint8_t* begin = session.source.next_input_byte;
@@ -167,6 +261,24 @@ bool has_end_marker(JpegSession& session) {
     if (at[-2] == 0xff && at[-1] == JPEG_EOI) return true;
   }
   return false;
+}
+
+// Jumps. Of a file without an end marker the data must reach to the last row,
+// and to the zeros at the file's end.
+void require_whole(JpegSession& session) {
+  jpeg_decompress_struct& info = session.info;
+  if (!session.ends_in_zeros) refuse(session, "cut short");
+  if (info.output_scanline < info.output_height) {
+    JSAMPARRAY row =
+        (*info.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&info),
+                                  JPOOL_IMAGE, 4 * info.output_width, 1);
+    // libjpeg decodes no data to skip the last row.
+    jpeg_skip_scanlines(&info, info.output_height - info.output_scanline - 1);
+    jpeg_read_scanlines(&info, row, 1);
+  }
+  if (!session.lacks_end && info.src->bytes_in_buffer > 0) {
+    refuse(session, "cut short");
+  }
 }
 
 // Jumps. Writes the box's rows.
@@ -194,7 +306,7 @@ bool read_rows(JpegSession& session, const Box& box, uint8_t* pixels) {
     }
     y += got;
   }
-  if (!has_end_marker(session)) refuse(session, "cut short");
+  if (!has_end_marker(session)) require_whole(session);
   return true;
 }
 

@@ -67,8 +67,12 @@ class JpegDecoder {
   // CMYK and multiplied, as Pillow does.
   // REQUIRES: open() succeeded before each decode(); the crop lies inside the
   //           picture.
-  // Errors: kInvalidArgument  damaged up to the crop's last row (anything that
-  //                           libjpeg-turbo warns of); no end marker (cut
+  // Accepted, with Pillow's pixels: unknown JFIF versions, Adobe codes and scan
+  // parameters of a baseline picture; any bytes between segments; zeros behind
+  // a scan's data; zeros in the place of the end marker, unless the picture has
+  // several scans.
+  // Errors: kInvalidArgument  damaged up to the crop's last row (anything else
+  //                           that libjpeg-turbo warns of); no end marker (cut
   //                           short); over kMaxJpegScans scans. Damage after
   //                           the crop's last row is not detected, as that data
   //                           is not decoded.

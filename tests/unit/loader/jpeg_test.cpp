@@ -117,6 +117,63 @@ void check_same_pixels(const JpegPart& part, const Crop& crop,
   }
 }
 
+// Offset of the last such marker before `end`.
+size_t last_place(const std::vector<uint8_t>& file, int marker, size_t end) {
+  for (size_t at = end - 1; at-- > 0;) {
+    if (file[at] == 0xff && file[at + 1] == marker) return at;
+  }
+  FAIL("no marker " << marker);
+  return 0;
+}
+
+size_t last_place(const std::vector<uint8_t>& file, int marker) {
+  return last_place(file, marker, file.size());
+}
+
+std::vector<uint8_t> with_bytes(std::vector<uint8_t> file, size_t at,
+                                size_t count, uint8_t value) {
+  file.insert(file.begin() + static_cast<long>(at), count, value);
+  return file;
+}
+
+// Padding before each restart marker of the last scan.
+std::vector<uint8_t> with_padded_restarts(std::vector<uint8_t> file,
+                                          size_t count, uint8_t value) {
+  const size_t begin = last_place(file, 0xda);
+  for (size_t at = file.size() - 2; at > begin; --at) {
+    if (file[at] == 0xff && file[at + 1] >= 0xd0 && file[at + 1] <= 0xd7) {
+      file = with_bytes(file, at, count, value);
+    }
+  }
+  return file;
+}
+
+// Offset of the byte `behind` bytes after the text's beginning.
+size_t place_in(const std::vector<uint8_t>& file, const std::string& text,
+                size_t behind) {
+  const auto at =
+      std::search(file.begin(), file.end(), text.begin(), text.end());
+  REQUIRE(at != file.end());
+  return static_cast<size_t>(at - file.begin()) + behind;
+}
+
+// Both files are 64 x 48.
+void check_same_picture(const std::vector<uint8_t>& odd,
+                        const std::vector<uint8_t>& plain) {
+  JpegDecoder odd_decoder;
+  JpegDecoder plain_decoder;
+  for (const Crop& crop : {Crop{0, 0, 64, 48}, Crop{0, 0, 9, 3}}) {
+    const auto part = decoded(odd_decoder, odd, crop);
+    REQUIRE(part);
+    const auto whole = decoded(plain_decoder, plain, Crop{0, 0, 64, 48});
+    REQUIRE(whole);
+    check_same_pixels(*part, crop, whole->image);
+  }
+}
+
+constexpr JpegRecipe kProgressive = {
+    .colour_pixels_x = 2, .colour_pixels_y = 2, .progressive = true};
+
 }  // namespace
 
 TEST_CASE("the scale is the smallest with enough pixels for the filter") {
@@ -221,6 +278,93 @@ TEST_CASE("data after the end marker is ignored") {
   JpegDecoder decoder;
   CHECK(decoded(decoder, file, Crop{0, 0, 64, 8}));
   CHECK(decoded(decoder, file, Crop{0, 0, 64, 48}));
+}
+
+TEST_CASE("unknown versions and codes leave the pixels right") {
+  const auto plain = jpeg_bytes(64, 48, 1);
+  auto file = plain;
+  file[place_in(file, "JFIF", 5)] = GENERATE(uint8_t{0}, uint8_t{2});
+  check_same_picture(file, plain);
+  // The baseline scan's parameters 0, 63, 0 become zeros, as some encoders
+  // write them.
+  file = plain;
+  file[last_place(file, 0xda) + 12] = 0;
+  check_same_picture(file, plain);
+  const auto inks = jpeg_bytes({.colours = JpegColours::kYcck});
+  file = inks;
+  file[place_in(file, "Adobe", 11)] = 9;
+  check_same_picture(file, inks);
+}
+
+TEST_CASE("bytes between segments leave the pixels right") {
+  const bool progressive = GENERATE(false, true);
+  const size_t count = GENERATE(1, 2, 300);
+  const int value = GENERATE(0, 0x35, 0xff);
+  const auto plain = jpeg_bytes({.progressive = progressive});
+  for (int marker : {0xdb, progressive ? 0xc2 : 0xc0, 0xda}) {
+    CAPTURE(progressive, count, value, marker);
+    const size_t at = last_place(plain, marker);
+    check_same_picture(
+        with_bytes(plain, at, count, static_cast<uint8_t>(value)), plain);
+  }
+}
+
+TEST_CASE("zeros and fill bytes behind a scan's data are padding") {
+  const auto plain = jpeg_bytes(kProgressive);
+  const size_t count = GENERATE(range(1, 20), values({100, 5000}));
+  const auto value = GENERATE(uint8_t{0}, uint8_t{0xff});
+  CAPTURE(count, value);
+  check_same_picture(with_bytes(plain, plain.size() - 2, count, value), plain);
+  const size_t scan = last_place(plain, 0xda);
+  const size_t table = last_place(plain, 0xc4, scan);
+  check_same_picture(with_bytes(plain, table, count, value), plain);
+}
+
+TEST_CASE("zeros before restart markers are padding") {
+  const bool progressive = GENERATE(false, true);
+  const size_t count = GENERATE(range(1, 20), values({100}));
+  const auto plain = jpeg_bytes(
+      {.progressive = progressive, .restart_blocks = progressive ? 7U : 3U});
+  CAPTURE(progressive, count);
+  check_same_picture(with_padded_restarts(plain, count, 0), plain);
+}
+
+TEST_CASE("data that a scan leaves over is damage") {
+  const auto progressive = jpeg_bytes(kProgressive);
+  refused(with_bytes(progressive, progressive.size() - 2, 40, 0x35));
+  const auto restarts = jpeg_bytes({.restart_blocks = 3});
+  const auto padded = with_padded_restarts(restarts, 40, 0x35);
+  JpegDecoder decoder;
+  CHECK_FALSE(decoded(decoder, padded, Crop{0, 0, 64, 48}));
+}
+
+TEST_CASE("zeros in the place of a scan's data are damage") {
+  auto file = jpeg_bytes(kProgressive);
+  const size_t lost = GENERATE(40, 80);
+  std::fill(file.end() - 2 - static_cast<long>(lost), file.end() - 2, 0);
+  CAPTURE(lost);
+  refused(file);
+}
+
+TEST_CASE("zeros may replace the end marker, but no data") {
+  const JpegRecipe recipe = {.colour_pixels_x = 2, .colour_pixels_y = 2};
+  const auto plain = jpeg_bytes(recipe);
+  const size_t zeros = GENERATE(1, 2, 9, 1000);
+  auto file = plain;
+  file.resize(file.size() - 2);
+  check_same_picture(with_bytes(file, file.size(), zeros, 0), plain);
+  for (size_t lost = 2; lost <= file.size(); ++lost) {
+    CAPTURE(zeros, lost);
+    const std::vector<uint8_t> part(file.begin(),
+                                    file.end() - static_cast<long>(lost));
+    const auto padded = with_bytes(part, part.size(), zeros, 0);
+    refused(padded);  // by a crop of the first pixel
+    JpegDecoder decoder;
+    CHECK_FALSE(decoded(decoder, padded, Crop{0, 0, 64, 48}));
+  }
+  auto progressive = jpeg_bytes(kProgressive);
+  progressive.resize(progressive.size() - 2);
+  refused(with_bytes(progressive, progressive.size(), zeros, 0));
 }
 
 TEST_CASE("damage is detected up to the crop's last row, and not after it") {
