@@ -28,6 +28,14 @@ def is_listening():
         return probe.connect_ex(SOCKET) == 0
 
 
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return None  # it has ended
+
+
 @unittest.skipUnless(shutil.which(LISTENER), f"needs {LISTENER}")
 @unittest.skipIf(is_listening(), "Penstock is installed here, and runs")
 class SocketBroker(agent_case.AgentCase):
@@ -61,9 +69,13 @@ class SocketBroker(agent_case.AgentCase):
                                   "-N", self.cluster.node))
 
     def brokers(self):
-        return [pid for pid in map(int, filter(str.isdigit,
-                                               os.listdir("/proc")))
-                if self.is_broker(pid)]
+        """Without their children, which look at jobs for a moment."""
+        found = {pid for pid in map(int, filter(str.isdigit,
+                                                os.listdir("/proc")))
+                 if self.is_broker(pid)}
+        parents = {pid: parent_of(pid) for pid in found}
+        return [pid for pid, parent in parents.items()
+                if parent is not None and parent not in found]
 
     def is_broker(self, pid):
         try:
