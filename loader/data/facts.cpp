@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/shown_text.h"
+
 namespace penstock {
 namespace {
 
@@ -51,7 +53,9 @@ void LeftOutNames::keep(const std::string& name) {
 
 std::string LeftOutNames::text() const {
   std::string out;
-  for (const std::string& name : first) out += (out.empty() ? "" : ", ") + name;
+  for (const std::string& name : first) {
+    out += (out.empty() ? "" : ", ") + shown_text(name);
+  }
   return out + (count > first.size() ? ", ..." : "");
 }
 

@@ -42,7 +42,7 @@ struct Open {
 class SampleFinder {
  public:
   SampleFinder(const TarWalker::Source& source, const SampleRules& rules)
-      : source_(source), rules_(rules) {}
+      : source_(source), rules_(rules), label_(in_lower_case(rules.label)) {}
 
   Status add(const TarMember& member) {
     const std::string_view key = key_of(member.name, rules_.key);
@@ -54,7 +54,7 @@ class SampleFinder {
     Open& open = sample_of(key);
     const std::string suffix =
         in_lower_case(std::string_view(member.name).substr(key.size() + 1));
-    if (!rules_.label.empty() && suffix == rules_.label) {
+    if (!label_.empty() && suffix == label_) {
       return add_label(member, open);
     }
     if (const size_t rank = rank_of(member.name, suffix); rank != kNone) {
@@ -158,7 +158,7 @@ class SampleFinder {
 
   void note_other(const std::string& name, const std::string& suffix,
                   Open& open) {
-    if (!rules_.label.empty() && suffix.ends_with("." + rules_.label)) {
+    if (!label_.empty() && suffix.ends_with("." + label_)) {
       misnamed_labels_.add(name);
     } else if (is_picture_name(name)) {
       leave_out(Omission::kNotChosen, name);
@@ -193,6 +193,7 @@ class SampleFinder {
 
   const TarWalker::Source& source_;
   const SampleRules& rules_;
+  const std::string label_;  // its ending, in lower case
   std::vector<Open> open_;
   std::unordered_map<std::string, size_t> by_key_;
   std::string last_key_;

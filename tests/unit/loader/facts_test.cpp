@@ -44,5 +44,12 @@ TEST_CASE("three names are told, and how many there are") {
   CHECK(names.text() == "a, b, c, ...");
 }
 
+TEST_CASE("a name cannot control the terminal") {
+  LeftOutNames names;
+  names.add("a\033[2J\nb");
+  names.add("\u5b66");
+  CHECK(names.text() == "a?[2J?b, \u5b66");
+}
+
 }  // namespace
 }  // namespace penstock

@@ -115,7 +115,7 @@ TEST_CASE("the rules choose keys and labels") {
   SampleRules rules;
   rules.key = SampleRules::Key::kLastDot;
   CHECK(found(members, rules) == Found{{"f_1.25.jpg", 25}, {"f_1.50.jpg", 50}});
-  rules.label = "id";
+  rules.label = "Id";
   CHECK(found({{"0.jpg", "a"}, {"0.id", "7"}, {"0.cls", "cat"}}, rules) ==
         Found{{"0.jpg", 7}});
   rules.label = "";
