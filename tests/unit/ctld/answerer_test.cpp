@@ -65,14 +65,18 @@ TEST_CASE("questions beyond the limit are refused at once with the reason") {
   Replies replies;
   std::promise<void> disk;
   auto free = disk.get_future().share();
+  std::promise<void> begun;
   auto answerer = *Answerer::start(
-      [free](const Answerer::Question&) -> Result<json> {
+      [&begun, free](const Answerer::Question& asked) -> Result<json> {
+        if (asked.arrived.route == 1) begun.set_value();
         free.wait();
         return json(1);
       },
       replies.taker());
   // One is being answered, 8 wait; more are refused while the disk hangs.
-  for (uint64_t number = 1; number <= 10; ++number) {
+  answerer->ask(question(1000, 1));
+  begun.get_future().wait();
+  for (uint64_t number = 2; number <= 10; ++number) {
     answerer->ask(question(1000, number));
   }
   CHECK(replies.of(10) == "too many queries from user 1000; try again in 1 s");
