@@ -45,11 +45,7 @@ class TarDataset : public PartDataset {
     return file_of(index) + ": " + names_.substr(begin, end - begin);
   }
   const std::string& path() const override { return shards_[0].path; }
-  uint64_t fingerprint() const override {
-    Fingerprint fingerprint;
-    for (const Shard& shard : shards_) fingerprint.add(shard.file);
-    return fingerprint.value();
-  }
+  uint64_t fingerprint() const override { return fingerprint_.value(); }
 
   FileReader::Part part_of(uint64_t index) const override {
     const Place& place = places_[index];
@@ -72,6 +68,7 @@ class TarDataset : public PartDataset {
   std::vector<Shard> shards_;
   std::vector<Place> places_;
   std::string names_;
+  Fingerprint fingerprint_;
   std::set<std::pair<uint64_t, uint64_t>> files_;  // device and inode
   DatasetFacts facts_;                             // but for counts of labels
 };
@@ -112,7 +109,11 @@ Status TarDataset::add(const std::string& path, const SampleRules& rules) {
     places_.push_back({sample.offset, sample.bytes, names_.size(), sample.label,
                        shards_.size()});
     names_ += sample.name;
+    // The rules choose pictures and labels of the same file.
+    fingerprint_.add(sample.offset);
+    fingerprint_.add(static_cast<uint64_t>(sample.label));
   }
+  fingerprint_.add(file);
   shards_.push_back({path, file});
   return Done{};
 }

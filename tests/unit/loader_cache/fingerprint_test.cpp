@@ -185,6 +185,23 @@ TEST_CASE("the files and their order identify tar shards") {
   CHECK(of(open_tar_shards({a, b})) != both);
 }
 
+TEST_CASE("the rules that choose a shard's pictures and labels identify it") {
+  const TempFolder folder;
+  const std::string shard = folder.path("a.tar");
+  write_file(shard,
+             test::tar_of(
+                 {{"0.left.png", "l"}, {"0.right.png", "r"}, {"0.cls", "1"}}));
+  SampleRules left, right, bare;
+  left.image = {"left.png"};
+  right.image = bare.image = {"right.png"};
+  bare.label = "";
+  const uint64_t of_left = of(open_tar_shards({shard}, left));
+  const uint64_t of_right = of(open_tar_shards({shard}, right));
+  CHECK(of_left != of_right);
+  CHECK(of(open_tar_shards({shard}, bare)) != of_right);
+  CHECK(of(open_tar_shards({shard}, left)) == of_left);
+}
+
 TEST_CASE("the file and the layout identify records") {
   const TempFolder folder;
   const std::string file = folder.path("records.bin");
