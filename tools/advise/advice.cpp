@@ -174,9 +174,9 @@ void add_bandwidth(const Request& request, const JobReport* report,
     needed = *it.bytes_per_s * it.rate.high / it.rate.value / request.nodes;
   }
   if (report != nullptr && waits_for_storage(*report)) {
-    needed = std::max(
-        needed,
-        report->bandwidth.demand_bytes_per_s.value_or(Estimate()).value);
+    const auto& demand = report->bandwidth.demand_bytes_per_s;  // of all nodes
+    const double nodes = std::max(1.0, double(report->nodes.size()));
+    needed = std::max(needed, demand ? demand->value / nodes : 0);
   }
   if (asked == 0 || needed <= asked) return;
   out.lines.push_back(bandwidth_line(needed));
