@@ -210,7 +210,7 @@ Found small_reads(const LaunchWindow& it) {
   const bool has_steps = it.launch == Launch::kStepOfBatch;
   return LaunchProblem{
       LaunchFault::kSmallReads,
-      {has_steps ? "srun --ntasks-per-node=1 " + copy : copy},
+      {has_steps ? "srun --nodes=$SLURM_NNODES --ntasks=$SLURM_NNODES " + copy : copy},
       fmt::format(
           "loaders read {} at a time, {:.0f} times a second, over the "
           "network ({} at {}): read a copy on the node, or fewer, larger "

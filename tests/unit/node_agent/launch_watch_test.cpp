@@ -287,7 +287,7 @@ TEST_CASE("small reads are mended by a copy of just what is read") {
     return found[0].lines[0];
   };
   CHECK(lines("/net/a", Launch::kStepOfBatch) ==
-        "srun --ntasks-per-node=1 cp -r /net/a \"${TMPDIR:-/tmp}\"");
+        "srun --nodes=$SLURM_NNODES --ntasks=$SLURM_NNODES cp -r /net/a \"${TMPDIR:-/tmp}\"");
   // A whole mount may be a site's home; nothing that a shell would expand.
   for (const char* path : {"", "/net/a b", "/net/$(reboot)", "/net/a\"b"}) {
     CHECK(lines(path, Launch::kBatch) == "cp -r DATA \"${TMPDIR:-/tmp}\"");
